@@ -1,0 +1,83 @@
+"""Evidence of any origin → the flat Facts that rules see. Names and meanings are listed in docs/knowledge.md.
+
+Flags arrive in whatever spelling a person used and leave under their canonical (newest) names. Facts that need
+arithmetic or a table are added by `checks.derived`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from checks import derived
+from checks.engines import FlagSchema, load
+from checks.flag_check import normalise
+from checks.match import Facts
+from checks.model import Finding, FlagValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """Everything known about one launch, before or after it happened. Absent keys mean nobody looked."""
+
+    engine: str | None = None
+    flags: Mapping[str, FlagValue] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    gpu: Mapping[str, Any] = field(default_factory=dict)  # name, sm, count, vram_gb, nvlink, platform
+    model: Mapping[str, Any] = field(default_factory=dict)
+    draft_model: Mapping[str, Any] = field(default_factory=dict)
+    packages: Mapping[str, str | None] = field(default_factory=dict)  # None: looked for, absent
+    host: Mapping[str, Any] = field(default_factory=dict)
+    observed: Mapping[str, Any] = field(default_factory=dict)  # what a caller saw: kind, sample
+
+
+_GPU_NAMES = {"name": "gpu_name", "count": "gpu_count"}
+
+
+def build(launch: Launch) -> tuple[Facts, list[Finding]]:
+    """Facts of a launch, and what was found while its flags were put under their canonical names."""
+    schema = load(launch.engine) if launch.engine else load_newest()
+    flags, findings = normalise(launch.flags, schema)
+    facts: dict[str, Any] = {"engine.version": launch.engine, "engine.known": schema.exact}
+    facts.update({f"flag.{name}": value for name, value in flags.items()})
+    facts.update({f"env.{name}": value for name, value in launch.env.items()})
+    facts.update({f"host.{_GPU_NAMES.get(name, name)}": value for name, value in launch.gpu.items()})
+    facts.setdefault("host.platform", "cuda")
+    facts.update(_model_facts("model", launch.model))
+    facts.update(_model_facts("draft", launch.draft_model))
+    facts.update({f"package.{name}": value for name, value in launch.packages.items()})
+    facts.update({f"host.{name}": value for name, value in launch.host.items()})
+    facts.update({f"observed.{name}": value for name, value in launch.observed.items()})
+    return derived.extend(facts), findings
+
+
+def from_case(case: Mapping[str, Any]) -> Launch:
+    """The launch described by a case file (`launch check --case`). Raises ValueError with the offending key."""
+    parts = {}
+    for name in ("flags", "env", "gpu", "model", "draft_model", "packages", "host", "observed"):
+        value = case.get(name)
+        if value is None:
+            continue
+        if name == "model" and isinstance(value, str):
+            value = {"name": value}
+        if not isinstance(value, Mapping):
+            raise ValueError(f"`{name}` must be a mapping, not {type(value).__name__}")
+        parts[name] = value
+    engine = case.get("engine_version") or case.get("engine")
+    return Launch(engine=str(engine) if engine else None, **parts)
+
+
+def load_newest() -> FlagSchema:
+    """The schema of the newest release, for launches whose engine is unknown."""
+    return load("")
+
+
+def _model_facts(prefix: str, model: Mapping[str, Any]) -> dict[str, Any]:
+    facts = {f"{prefix}.{name}": value for name, value in model.items() if name != "quantization"}
+    if "quantization" in model:
+        quantization = model["quantization"] or {}
+        facts[f"{prefix}.quantized"] = bool(quantization)
+        facts[f"{prefix}.quant_method"] = quantization.get("quant_method")
+        facts.update({f"{prefix}.quant.{name}": value for name, value in quantization.items()})
+    return facts

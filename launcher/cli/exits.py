@@ -1,0 +1,68 @@
+"""Outcome → exit code: the one table. docs/reference/exit-codes.md is generated from it."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from launcher.errors import (
+    HostCommandFailed,
+    HostUnreachable,
+    LauncherError,
+    PlanRefused,
+    ProfileError,
+    RunNotFound,
+    TransportTimeout,
+    UsageError,
+)
+from launcher.runs import State
+
+
+class Exit(IntEnum):
+    """Exit codes of every command."""
+
+    OK = 0
+    BAD = 1
+    REFUSED = 2
+    BUG = 3
+    UNREACHABLE = 4
+    INCONCLUSIVE = 5
+    INTERRUPTED = 130
+
+
+MEANING = {
+    Exit.OK: "fine: the server is healthy, the check found no error, the log shows no fault",
+    Exit.BAD: "the thing you asked about is bad: crashed, a probe failed, a cause was found",
+    Exit.REFUSED: "usage, profile or plan refused: nothing was started",
+    Exit.BUG: "a fault of the launcher itself; a report file is written",
+    Exit.UNREACHABLE: "the host cannot be reached, or a program of ours cannot run there",
+    Exit.INCONCLUSIVE: "inconclusive, stalled, timed out, lost, or a cause that is not known",
+    Exit.INTERRUPTED: "interrupted from the keyboard",
+}
+
+_ERRORS: tuple[tuple[type[LauncherError], Exit], ...] = (
+    (ProfileError, Exit.REFUSED),
+    (UsageError, Exit.REFUSED),
+    (PlanRefused, Exit.REFUSED),
+    (RunNotFound, Exit.REFUSED),
+    (HostUnreachable, Exit.UNREACHABLE),
+    (HostCommandFailed, Exit.UNREACHABLE),
+    (TransportTimeout, Exit.INCONCLUSIVE),
+)
+
+_STATES = {
+    State.CRASHED: Exit.BAD,
+    State.REFUSED: Exit.REFUSED,
+    State.STALLED: Exit.INCONCLUSIVE,
+    State.TIMED_OUT: Exit.INCONCLUSIVE,
+    State.LOST: Exit.INCONCLUSIVE,
+}
+
+
+def of_error(error: LauncherError) -> Exit:
+    """Exit code of an expected error."""
+    return next((code for kind, code in _ERRORS if isinstance(error, kind)), Exit.BAD)
+
+
+def of_state(state: State) -> Exit:
+    """Exit code of the state that a run ended in."""
+    return _STATES.get(state, Exit.OK)

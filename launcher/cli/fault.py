@@ -1,0 +1,45 @@
+"""The one error handler's words: an expected error with its hint, or a report file for a fault of our own."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import traceback
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+from checks.yamlfile import YamlError
+from launcher.cli.exits import Exit, of_error
+from launcher.errors import LauncherError, ProfileError
+from launcher.runs import default_root
+from launcher.secrets import Masker
+
+
+def report(error: Exception, program: str, words: Sequence[str]) -> int:
+    """Say what happened on standard error; the exit code."""
+    if isinstance(error, YamlError):
+        error = ProfileError(error.message, where=error.where, hint=error.hint)
+    if isinstance(error, LauncherError):
+        where = f"{error.where}: " if error.where and error.where not in error.message else ""
+        sys.stderr.write(f"{program}: {where}{error.message}\n")
+        if error.hint:
+            sys.stderr.write(f"  hint: {error.hint}\n")
+        return of_error(error)
+    return _own_fault(error, program, words)
+
+
+def _own_fault(error: Exception, program: str, words: Sequence[str]) -> int:
+    folder = default_root() / "reports"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{program}.txt"
+    lines = [
+        f"sglang-launcher {version('sglang-launcher')}, Python {platform.python_version()}, {platform.platform()}",
+        f"{program} {' '.join(words)}",
+        "".join(traceback.format_exception(error)),
+    ]
+    path.write_text(Masker()("\n".join(lines)))
+    sys.stderr.write(
+        f"{program}: a fault of the launcher itself: {type(error).__name__}: {error}\n  the report is in {path}\n"
+    )
+    return Exit.BUG

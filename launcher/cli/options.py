@@ -1,0 +1,52 @@
+"""Options that several commands share, and what they resolve to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from launcher.errors import UsageError
+from launcher.hosts import Host, resolve
+from launcher.transport.base import Transport
+
+HostName: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--host", "-H", help="host: a name of ssh_config or hosts.yaml, user@name:port, `local`, `replay:RUNDIR`"
+    ),
+]
+HostsFile: TypeAlias = Annotated[Path | None, typer.Option("--hosts-file", help="inventory instead of ./hosts.yaml")]
+ProfilesFolder: TypeAlias = Annotated[
+    Path | None, typer.Option("--profiles", help="folder to look for profiles in first")
+]
+Sets: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--set", help="flag=value on top of the profile; repeatable")
+]
+Unsets: TypeAlias = Annotated[list[str] | None, typer.Option("--unset", help="flag to leave out; repeatable")]
+Envs: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--env", help="NAME=VALUE for the engine; NAME alone takes a secret from here")
+]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="one JSON document on standard output")]
+
+
+def host_of(name: str, hosts_file: Path | None) -> Host:
+    """The host. Raises UsageError, ProfileError."""
+    if not name:
+        raise UsageError("which host?", hint="--host NAME, or `--host local` for this machine")
+    return resolve(name, hosts_file=hosts_file)
+
+
+@contextmanager
+def connected(host: Host) -> Iterator[Transport]:
+    """A connection for as long as the block runs."""
+    from launcher.transport.connect import connect
+
+    transport = connect(host)
+    try:
+        yield transport
+    finally:
+        transport.close()

@@ -1,0 +1,75 @@
+"""`launch profile`: the whole promise. Parse → one flow → render → exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from launcher.cli import render, screen
+from launcher.cli.diagnose import document
+from launcher.cli.exits import Exit, of_state
+from launcher.cli.options import Envs, HostName, HostsFile, Json, ProfilesFolder, Sets, Unsets, connected, host_of
+from launcher.clock import SystemClock
+from launcher.flows.launch import Desk, LaunchOutcome, Observer, Options, launch
+from launcher.profiles import override, resolve, search_path
+from launcher.runs import RunStore, State
+
+
+def main(
+    name: Annotated[str, typer.Argument(metavar="PROFILE", help="name of a profile, or a .yaml file")],
+    host: HostName = "",
+    sets: Sets = None,
+    unsets: Unsets = None,
+    envs: Envs = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="look, plan and check; start nothing")] = False,
+    no_validate: Annotated[bool, typer.Option("--no-validate", help="stop at ready, do not probe")] = False,
+    no_check: Annotated[bool, typer.Option("--no-check", help="start although a check says it will not work")] = False,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="return as soon as the process runs")] = False,
+    profiles: ProfilesFolder = None,
+    hosts_file: HostsFile = None,
+    as_json: Json = False,
+) -> int:
+    """Check, start, watch and validate a profile on a host."""
+    profile = override(resolve(name, search_path(profiles)), sets or [], unsets or [], envs or [])
+    where = host_of(host, hosts_file)
+    options = Options(dry_run=dry_run, detach=detach, validate=not no_validate, ignore_findings=no_check)
+    observer: Observer = screen.Quiet() if as_json else screen.Screen(render.err())
+    with connected(where) as transport:
+        desk = Desk(transport=transport, store=RunStore(), clock=SystemClock(), observer=observer)
+        try:
+            outcome = launch(desk, profile, where, options)
+        finally:
+            if isinstance(observer, screen.Screen):
+                observer.close()
+    return finish(outcome, as_json=as_json)
+
+
+def finish(outcome: LaunchOutcome, *, as_json: bool) -> int:
+    """Print how it ended; the exit code."""
+    if as_json:
+        sys.stdout.write(json.dumps(outcome_json(outcome), ensure_ascii=False) + "\n")
+    else:
+        screen.outcome(render.out(), outcome)
+    if outcome.state in (State.PLANNED, State.STARTING) or outcome.healthy:
+        return Exit.OK
+    if outcome.validation is not None and outcome.state is State.VALIDATED:
+        return Exit.INCONCLUSIVE if outcome.validation.outcome == "inconclusive" else Exit.BAD
+    return of_state(outcome.state)
+
+
+def outcome_json(outcome: LaunchOutcome) -> dict[str, Any]:
+    """The JSON form of an outcome."""
+    from checks.validation import as_dict
+
+    return {
+        "run": outcome.run.id if outcome.run else None,
+        "folder": str(outcome.run.folder) if outcome.run else None,
+        "state": outcome.state,
+        "healthy": outcome.healthy,
+        "reason": outcome.reason,
+        "diagnosis": document(outcome.diagnosis) if outcome.diagnosis else None,
+        "validation": as_dict(outcome.validation) if outcome.validation else None,
+    }

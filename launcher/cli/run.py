@@ -1,0 +1,69 @@
+"""`launch run`: one run, from its folder."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from launcher.cli import render
+from launcher.cli.options import HostsFile, Json, connected, host_of
+from launcher.runs import Run, RunStore
+
+
+def main(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="id, unique part of it, or `last`")] = "last",
+    refresh: Annotated[bool, typer.Option("--refresh", help="look at the host again")] = False,
+    hosts_file: HostsFile = None,
+    as_json: Json = False,
+) -> int:
+    """Show one run: plan, events, diagnosis, verdicts."""
+    found = RunStore().find(run)
+    if refresh:
+        _refresh(found, hosts_file)
+    if as_json:
+        sys.stdout.write(json.dumps(everything(found), ensure_ascii=False) + "\n")
+    else:
+        _show(found)
+    return 0
+
+
+def everything(run: Run) -> dict[str, Any]:
+    """All documents of a run in one."""
+    parts = ("plan", "findings", "diagnosis", "validation", "server_info")
+    return {"run": run.id, "folder": str(run.folder), **run.info, **{name: run.read(name) for name in parts}}
+
+
+def _refresh(run: Run, hosts_file: Any) -> None:
+    from launcher.cli.screen import Quiet
+    from launcher.clock import SystemClock
+    from launcher.flows.attach import refresh
+    from launcher.flows.launch import Desk
+
+    with connected(host_of(str(run.info.get("host", "")), hosts_file)) as transport:
+        refresh(Desk(transport=transport, store=RunStore(), clock=SystemClock(), observer=Quiet()), run)
+
+
+def _show(run: Run) -> None:
+    console, info, plan = render.out(), run.info, run.read("plan") or {}
+    console.print(f"[bold]run[/]      {run.id}  [dim]{run.folder}[/]")
+    console.print(f"[bold]state[/]    {render.state_text(info)}  {escape(str(info.get('reason', '')))}")
+    profile = f"{info.get('profile')} ({info.get('digest')}) on {info.get('host')}, SGLang {info.get('engine')}"
+    console.print(f"[bold]profile[/]  {escape(profile)}")
+    if plan:
+        console.print(f"[bold]plan[/]     {escape(plan['command_line'])}")
+    for finding in run.read("findings") or []:
+        console.print(f"{finding['severity']:<8} {finding['id']}: {finding['message']}", markup=False)
+    for event in run.events():
+        rest = ", ".join(f"{k} {v}" for k, v in event.items() if k not in ("event", "at") and v not in ("", None))
+        console.print(f"{event.get('at', 0):8.1f}s {event['event']}: {rest[:200]}", markup=False)
+    diagnosis, validation = run.read("diagnosis"), run.read("validation")
+    if diagnosis:
+        console.print(f"[bold]cause[/]    {diagnosis.get('cause') or 'unknown'}: {escape(diagnosis.get('sentence'))}")
+    if validation:
+        console.print(f"[bold]verdict[/]  {validation['level']}: {validation['summary']}")
+        for verdict in validation["verdicts"]:
+            console.print(f"         {verdict['outcome']:<12} {verdict['id']}: {verdict['message']}", markup=False)

@@ -1,0 +1,39 @@
+"""`launch runs`: what was launched from here, newest first."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from launcher.cli.options import Json
+from launcher.runs import RunStore
+
+
+def main(
+    count: Annotated[int, typer.Option("--count", "-n", help="how many")] = 20,
+    host: Annotated[str, typer.Option("--host", "-H", help="only this host")] = "",
+    as_json: Json = False,
+) -> int:
+    """List runs, newest first."""
+    runs = list(islice((run for run in RunStore().all() if host in ("", run.info.get("host"))), count))
+    if as_json:
+        sys.stdout.write(json.dumps([{"run": run.id, **run.info} for run in runs]) + "\n")
+        return 0
+    if not runs:
+        sys.stderr.write("no runs yet: `launch profile NAME --host HOST`\n")
+        return 0
+    if not sys.stdout.isatty():
+        for run in runs:
+            info = run.info
+            fields = (run.id, *(str(info.get(key, "")) for key in ("state", "profile", "host", "engine", "level")))
+            sys.stdout.write("\t".join(fields) + "\n")
+        return 0
+    from launcher.cli import render
+
+    render.out().print(render.runs_table(runs, time.time()))
+    return 0

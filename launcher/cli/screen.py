@@ -1,0 +1,192 @@
+"""A launch as it happens and as it ended: the Observer of the flows, for people (Screen) and for --json (Quiet)."""
+
+from __future__ import annotations
+
+import shlex
+
+from rich.console import Console
+from rich.markup import escape
+
+from checks.model import Outcome, Verdict
+from launcher.cli.render import diagnosis, findings
+from launcher.events import (
+    Answering,
+    Event,
+    Exited,
+    Impostor,
+    LinkLost,
+    Overdue,
+    PhaseEntered,
+    Progress,
+    Ready,
+    Resumed,
+    Stalled,
+    Started,
+)  # fmt: skip
+from launcher.flows.launch import LaunchOutcome
+from launcher.flows.prepare import Prepared
+from launcher.runs import Run, State
+
+_OUTCOME = {
+    Outcome.PASS: "[green]✓ pass[/]",
+    Outcome.FAIL: "[bold red]✗ FAIL[/]",
+    Outcome.INCONCLUSIVE: "[yellow]? inconclusive[/]",
+    Outcome.SKIP: "[dim]- skip[/]",
+    Outcome.ERROR: "[magenta]! our check broke[/]",
+}
+_HEALTH = {0: "connection refused", -1: "no answer in time", 200: "200", 503: "503, still starting"}
+
+
+class Screen:
+    """Shows a launch as it happens; the Observer of the flows."""
+
+    def __init__(self, console: Console, *, verbose: bool = False) -> None:
+        self._console = console
+        self._verbose = verbose
+        self._status = console.status("") if console.is_terminal else None
+        self._phase = ("", 0.0)
+        self._announced = ""
+
+    def close(self) -> None:
+        """Take the moving line away."""
+        if self._status is not None:
+            self._status.stop()
+
+    def prepared(self, prepared: Prepared, run: Run | None) -> None:
+        """Plan and findings, before the start."""
+        plan, console = prepared.plan, self._console
+        console.print(
+            f"[bold]profile[/]  {escape(plan.profile)} ({plan.digest})  [dim]{escape(prepared.profile.path)}[/]"
+        )
+        console.print(f"[bold]host[/]     {escape(plan.host)}: {host_line(prepared)}")
+        console.print(f"[bold]plan[/]     {escape(shlex.join(plan.argv))}")
+        for note in plan.notes:
+            console.print(f"         [dim]{escape(note)}[/]")
+        if run is not None:
+            console.print(f"[bold]run[/]      {run.id}  [dim]{escape(str(run.folder))}[/]")
+        for finding, accepted in prepared.accepted:
+            console.print(f"[dim]accepted[/] {finding.id}: {escape(accepted.reason)}")
+        findings(console, prepared.findings)
+
+    def event(self, event: Event) -> None:
+        """One thing that happened."""
+        match event:
+            case Progress():
+                self._move(f"{event.text} {event.fraction:.0%}" if event.fraction is not None else event.text)
+            case PhaseEntered():
+                self._finish_phase(event.at)
+                self._phase = (event.title, event.at)
+                self._move(event.title)
+            case Ready():
+                self._finish_phase(event.at)
+                self._line(event.at, f"[green]ready[/]: {escape('; '.join(event.evidence))}")
+            case Answering():
+                if self._verbose or event.status not in (0, 503):
+                    self._line(event.at, f"/health: {_HEALTH.get(event.status, event.status)}")
+            case _:
+                self._line(event.at, _event_text(event))
+
+    def verdict(self, verdict: Verdict) -> None:
+        """One probe."""
+        if self._announced != "probes":
+            self._announced = "probes"
+            self._console.print("[bold]probes[/]")
+        self._console.print(
+            f"  {_OUTCOME[verdict.outcome]} {verdict.id}: {escape(verdict.message)} [dim]{verdict.seconds:.1f} s[/]"
+        )
+        if verdict.outcome is not Outcome.PASS and verdict.outcome is not Outcome.SKIP:
+            for item in verdict.evidence[:3]:
+                self._console.print(f"      [dim]{escape(item.text[:300])}[/]")
+
+    def say(self, text: str) -> None:
+        """One line."""
+        self._console.print(f"[dim]{escape(text)}[/]")
+
+    def _finish_phase(self, at: float) -> None:
+        title, since = self._phase
+        if title:
+            self._line(since, f"{escape(title)} [dim]{at - since:.1f} s[/]")
+        self._phase = ("", at)
+
+    def _line(self, at: float, text: str) -> None:
+        self._console.print(f"[dim]{at:7.1f}s[/] {text}")
+
+    def _move(self, text: str) -> None:
+        if self._status is not None:
+            self._status.update(escape(text))
+            self._status.start()
+
+
+class Quiet:
+    """An Observer that shows nothing, for --json."""
+
+    def prepared(self, prepared: Prepared, run: Run | None) -> None: ...
+
+    def event(self, event: Event) -> None: ...
+
+    def verdict(self, verdict: Verdict) -> None: ...
+
+    def say(self, text: str) -> None: ...
+
+
+def outcome(console: Console, ended: LaunchOutcome) -> None:
+    """The last block of a launch: verdict, why, what to do next."""
+    run = ended.run
+    word = {State.VALIDATED: "verdict", State.READY: "ready"}.get(ended.state, str(ended.state))
+    level = ended.validation.level if ended.validation and ended.state is State.VALIDATED else ""
+    colour = "green" if ended.healthy else "yellow" if ended.state in (State.PLANNED, State.STARTING) else "red"
+    console.print(f"[bold {colour}]{word}[/]  {f'[bold]{level}[/]: ' if level else ''}{escape(ended.reason)}")
+    if ended.diagnosis is not None:
+        diagnosis(console, ended.diagnosis, ended.state)
+    for line in next_steps(ended, run):
+        console.print(f"[dim]next[/]     {escape(line)}")
+
+
+def next_steps(ended: LaunchOutcome, run: Run | None) -> list[str]:
+    """Commands to paste."""
+    if run is None:
+        return []
+    match ended.state:
+        case State.REFUSED:
+            return [f"launch run {run.id}"]
+        case State.CRASHED | State.LOST:
+            return ["diagnose last-crash", f"launch logs {run.id}"]
+        case State.STARTING | State.STALLED | State.TIMED_OUT:
+            return [f"launch attach {run.id}", f"launch logs -f {run.id}", f"launch stop {run.id}"]
+        case _:
+            return [f"launch logs -f {run.id}", f"launch validate {run.id}", f"launch stop {run.id}"]
+
+
+def host_line(prepared: Prepared) -> str:
+    """The host in one line."""
+    gpu, launch = prepared.launch.gpu, prepared.launch
+    if gpu.get("name"):
+        link = "" if gpu.get("nvlink") is None else ", NVLink" if gpu["nvlink"] else ", PCIe"
+        gpus = f"{gpu['count']}× {gpu['name']} (SM{gpu.get('sm', '?')}, {gpu.get('vram_gb', '?')} GB{link})"
+    else:
+        gpus = "no GPU"
+    return escape(f"{gpus}, SGLang {launch.engine}")
+
+
+def _event_text(event: Event) -> str:
+    match event:
+        case Started():
+            return f"started, pid {event.pid}"
+        case Stalled():
+            return (
+                f"[bold red]stalled[/] in {event.phase}: nothing moved for {event.silent:.0f} s; {escape(event.doing)}"
+            )
+        case Overdue():
+            return f"[yellow]{event.phase} takes longer than {event.limit:.0f} s[/]: {escape(event.doing)}"
+        case Resumed():
+            return "moving again"
+        case Impostor():
+            return f"[bold red]it answers, but it is not proved to be this run[/]: {escape(event.reason)}"
+        case LinkLost():
+            return f"[yellow]connection lost[/] ({escape(event.reason)}); the run goes on, trying again"
+        case Exited(state="vanished"):
+            return "[bold red]the process is gone[/] and left no exit code"
+        case Exited():
+            return f"[bold red]exited with {event.code}[/]"
+        case _:
+            return escape(str(event))

@@ -1,0 +1,28 @@
+"""Come back to a run: after a lost link, a closed laptop, a killed launcher. From wherever it stands to its end."""
+
+from __future__ import annotations
+
+from launcher import server
+from launcher.flows.launch import Desk, LaunchOutcome, plan_of, see_through
+from launcher.flows.watching import Watching
+from launcher.runs import Run, State
+from launcher.secrets import Masker
+
+
+def attach(desk: Desk, run: Run, *, probes: bool) -> LaunchOutcome:
+    """Follow a run until it is ready, validated or gone. The log continues where our copy ends."""
+    plan = plan_of(run)
+    profile = run.read("profile") or {}
+    watching = Watching(run, plan, desk.transport, desk.clock, Masker(), desk.observer.event)
+    return see_through(desk, watching, expect=profile.get("expect", {}), probes=probes)
+
+
+def refresh(desk: Desk, run: Run) -> server.Look:
+    """A second look at a run on its host; the stored state is corrected when it is out of date."""
+    plan = plan_of(run)
+    seen = server.look(desk.transport, plan.work_dir, [run.id], port=plan.server_port, python=plan.python)[0]
+    alive = {State.STARTING, State.LOADING, State.READY, State.VALIDATED, State.STALLED, State.TIMED_OUT}
+    if run.state in alive and seen.state != "running":
+        state = State.LOST if seen.state != "exited" else State.STOPPED if seen.code == 0 else State.CRASHED
+        run.update(state=state, exit=seen.code, ended=desk.clock.now().timestamp())
+    return seen

@@ -1,0 +1,256 @@
+"""Launch a profile: resolve → look → check → start → watch → prove ready → probe → verdict. The spine of the product.
+
+Straight-line code over Transport, Clock and RunStore. Nothing is printed here: an Observer is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from checks.model import Diagnosis, Outcome, Verdict
+from checks.validation import Validation, as_dict
+from launcher import server
+from launcher.clock import Clock
+from launcher.errors import LauncherError, PlanRefused
+from launcher.events import Event, Started
+from launcher.flows.diagnose import diagnose_log
+from launcher.flows.prepare import Prepared, prepare
+from launcher.flows.validate import validate
+from launcher.flows.watching import Ending, Watching
+from launcher.hosts import Host
+from launcher.logfile import chunks
+from launcher.plan import LaunchPlan, from_json
+from launcher.profiles import Profile
+from launcher.runs import Run, RunStore, State
+from launcher.script import launch_script
+from launcher.secrets import Masker, fetch
+from launcher.transport.base import Transport
+
+READY_WITHIN = 3600.0  # seconds; a profile's `expect: ready-within` says better
+WATCHED = (State.READY, State.VALIDATED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line may change about a launch."""
+
+    dry_run: bool = False
+    detach: bool = False  # return as soon as the process runs
+    validate: bool = True
+    ignore_findings: bool = False  # start although an error finding says it will not work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchOutcome:
+    """How a launch ended."""
+
+    run: Run | None
+    state: State
+    reason: str
+    diagnosis: Diagnosis | None = None
+    validation: Validation | None = None
+
+    @property
+    def healthy(self) -> bool:
+        """Ready, and every probe that was asked for passed."""
+        return self.state in WATCHED and (self.validation is None or self.validation.outcome is Outcome.PASS)
+
+
+class Observer(Protocol):
+    """Who is told what happens, as it happens."""
+
+    def prepared(self, prepared: Prepared, run: Run | None) -> None:
+        """The plan is made and judged."""
+
+    def event(self, event: Event) -> None:
+        """Something happened to the run."""
+
+    def verdict(self, verdict: Verdict) -> None:
+        """A probe was judged."""
+
+    def say(self, text: str) -> None:
+        """One line about what is going on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """What a flow works with."""
+
+    transport: Transport
+    store: RunStore
+    clock: Clock
+    observer: Observer
+
+
+def launch(desk: Desk, profile: Profile, host: Host, options: Options) -> LaunchOutcome:
+    """The whole launch. Raises LauncherError for what is not the run's own end (host unreachable, port taken…)."""
+    prepared = prepare(desk.transport, profile, host, desk.clock.now().date())
+    if options.dry_run:
+        desk.observer.prepared(prepared, None)
+        refused = bool(prepared.errors)
+        return LaunchOutcome(run=None, state=State.REFUSED if refused else State.PLANNED, reason=_refused(prepared))
+    secrets = fetch(prepared.plan.secret_env)
+    run = _record(desk, prepared)
+    desk.observer.prepared(prepared, run)
+    if prepared.errors and not options.ignore_findings:
+        run.update(state=State.REFUSED, reason=_refused(prepared), ended=desk.clock.now().timestamp())
+        return LaunchOutcome(run=run, state=State.REFUSED, reason=_refused(prepared))
+    masker = Masker(secrets.values())
+    _start(desk, prepared, run, secrets)
+    if options.detach:
+        return LaunchOutcome(run=run, state=State.STARTING, reason="started; `launch attach` follows it")
+    watching = Watching(run, prepared.plan, desk.transport, desk.clock, masker, desk.observer.event)
+    return see_through(desk, watching, expect=profile.expect, probes=options.validate)
+
+
+def see_through(desk: Desk, watching: Watching, *, expect: Mapping[str, Any], probes: bool) -> LaunchOutcome:
+    """From a running process to a verdict; also what `attach` does."""
+    try:
+        ending = watching.until_ready(float(expect.get("ready-within", READY_WITHIN)))
+        if ending.state is not State.READY:
+            return _finish(desk, watching, ending)
+        watching.run.update(state=State.READY, ready=desk.clock.now().timestamp())
+        watching.run.write("server_info", _masked(watching.info))
+        if not probes:
+            return LaunchOutcome(run=watching.run, state=State.READY, reason="ready; not validated")
+        return _validate(desk, watching, expect)
+    finally:
+        watching.close()
+
+
+def _validate(desk: Desk, watching: Watching, expect: Mapping[str, Any]) -> LaunchOutcome:
+    """Probe in a thread while the run stays under observation: it may die under the first real request."""
+    ledger = diagnose_log(chunks(str(watching.run.log)), _known(watching.run), watching.plan.engine).ledger
+    wanted = {name: value for name, value in expect.items() if name not in ("suite", "ready-within")}
+    with ThreadPoolExecutor(1, "validate") as pool:
+        job = pool.submit(
+            validate,
+            watching.endpoint,
+            suite=str(expect.get("suite", "smoke")),
+            expect=wanted,
+            server_info=watching.info,
+            clock=desk.clock,
+            ledger=ledger,
+            progress=desk.observer.verdict,
+        )
+        while not job.done() and watching.ended is None:
+            watching.pump(0.1)
+        if watching.ended is not None and not job.done():
+            watching.endpoint.close()
+        validation = job.result()
+    watching.pump(0)
+    watching.run.write("validation", as_dict(validation))
+    if watching.ended is not None:
+        code = watching.ended.code
+        ending = Ending(state=State.CRASHED, reason=f"the engine exited with {code} while it was being probed")
+        return _finish(desk, watching, ending, validation)
+    watching.run.update(state=State.VALIDATED, outcome=validation.outcome, level=validation.level)
+    return LaunchOutcome(run=watching.run, state=State.VALIDATED, reason=validation.summary, validation=validation)
+
+
+def _finish(desk: Desk, watching: Watching, ending: Ending, validation: Validation | None = None) -> LaunchOutcome:
+    """The run did not get, or stay, ready: say why."""
+    run = watching.run
+    end = watching.ended
+    run.update(
+        state=ending.state, reason=ending.reason, ended=desk.clock.now().timestamp(), exit=end.code if end else None
+    )
+    diagnosis = diagnose_run(run)
+    return LaunchOutcome(run=run, state=ending.state, reason=ending.reason, diagnosis=diagnosis, validation=validation)
+
+
+def diagnose_run(run: Run) -> Diagnosis:
+    """The diagnosis of a run's log, with everything the Run knows; also stored in it."""
+    plan = run.read("plan") or {}
+    diagnosis = diagnose_log(chunks(str(run.log)), _known(run), str(plan.get("engine", "")))
+    run.write("diagnosis", _diagnosis_json(diagnosis))
+    return diagnosis
+
+
+def _diagnosis_json(diagnosis: Diagnosis) -> dict[str, Any]:
+    cause = diagnosis.cause
+    return {"cause": cause.id if cause else None, "sentence": diagnosis.sentence, "fingerprint": diagnosis.fingerprint}
+
+
+def _record(desk: Desk, prepared: Prepared) -> Run:
+    """The Run on disk, before anything is started."""
+    run = desk.store.create(prepared.profile.name, desk.clock.now())
+    plan = prepared.plan
+    run.update(
+        state=State.PLANNED,
+        profile=prepared.profile.name,
+        digest=plan.digest,
+        host=plan.host,
+        engine=plan.engine,
+        created=desk.clock.now().timestamp(),
+    )
+    run.write("plan", plan.to_json())
+    run.write("profile", profile_json(prepared.profile))
+    run.write("facts", prepared.facts)
+    run.write("launch", asdict(prepared.launch))
+    run.write("findings", [asdict_finding(item) for item in prepared.findings])
+    run.write_text("launch.sh", launch_script(plan, run.id))
+    return run
+
+
+def _start(desk: Desk, prepared: Prepared, run: Run, secrets: Mapping[str, str]) -> None:
+    run.update(state=State.STARTING, started=desk.clock.now().timestamp())
+    try:
+        identity = server.start(desk.transport, prepared.plan, run.id, secrets, systemd=prepared.systemd)
+    except PlanRefused as error:
+        run.update(state=State.REFUSED, reason=error.message)
+        raise
+    except LauncherError as error:
+        run.update(state=State.LOST, reason=error.message)
+        raise
+    run.update(state=State.LOADING, **identity)
+    event = Started(at=0.0, pid=identity["pid"])
+    run.append_event({"event": "Started", **asdict(event)})
+    desk.observer.event(event)
+
+
+def _known(run: Run) -> dict[str, Any]:
+    launch = run.read("launch") or {}
+    return {**launch, "engine_version": launch.get("engine")}
+
+
+def _refused(prepared: Prepared) -> str:
+    return "; ".join(finding.message for finding in prepared.errors)
+
+
+def _masked(info: Mapping[str, Any]) -> dict[str, Any]:
+    """/server_info without the keys it repeats."""
+    return {name: "•••" if "api_key" in name and value else value for name, value in info.items()}
+
+
+def profile_json(profile: Profile) -> dict[str, Any]:
+    """A resolved profile with the place of each value; secrets are not in it."""
+    return {
+        "name": profile.name,
+        "path": profile.path,
+        "why": profile.why,
+        "engine": profile.engine.text,
+        "digest": profile.digest,
+        "model": {name: asdict(item) for name, item in profile.model.items()},
+        "hardware": {name: asdict(item) for name, item in profile.hardware.items()},
+        "flags": {name: asdict(item) for name, item in profile.flags.items()},
+        "env": {name: asdict(item) for name, item in profile.env.items()},
+        "expect": dict(profile.expect),
+        "accept": [{**asdict(item), "until": str(item.until) if item.until else None} for item in profile.accept],
+    }
+
+
+def asdict_finding(item: Any) -> dict[str, Any]:
+    """A finding as JSON values."""
+    return {"id": item.id, "severity": item.severity, "message": item.message, "subject": item.subject}
+
+
+def plan_of(run: Run) -> LaunchPlan:
+    """The plan of a stored run. Raises LauncherError when it has none."""
+    data = run.read("plan")
+    if data is None:
+        raise LauncherError(f"run {run.id} has no plan: it was never started")
+    return from_json(data)

@@ -1,0 +1,107 @@
+"""What a model folder really holds: configuration, shards against their index and their own headers, tokenizer."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+
+HEADER_BUDGET = 32 << 20  # bytes of safetensors headers to parse; beyond it only sizes are compared
+TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tiktoken.model", "vocab.json", "spiece.model", "tekken.json")
+
+
+def checkpoint(path):
+    """Facts about a model path. A path that is no folder is reported as such: it may be a hub id."""
+    if not os.path.isdir(path):
+        looks_local = path.startswith(("/", ".", "~"))
+        return {"path": path, "path_exists": False, "hub_id": not looks_local, "in_local_cache": in_hub_cache(path)}
+    sizes = {}
+    for name in sorted(os.listdir(path))[:5000]:
+        try:
+            sizes[name] = os.path.getsize(os.path.join(path, name))
+        except OSError:
+            sizes[name] = None  # a dangling link
+    weights = [n for n in sizes if n.endswith((".safetensors", ".bin", ".gguf", ".pt")) and "training_args" not in n]
+    names, problems = headers(path, [n for n in weights if n.endswith(".safetensors")], sizes)
+    return {
+        "path": path,
+        "path_exists": True,
+        "config": load(path, "config.json"),
+        "quant_config": load(path, "hf_quant_config.json"),
+        "files": len(sizes),
+        "weight_files": weights[:400],
+        "weight_bytes": sum(sizes[n] or 0 for n in weights),
+        "missing_shards": missing_shards(path, sizes),
+        "broken_shards": problems,
+        "has_tokenizer": any(n in sizes for n in TOKENIZERS),
+        "has_chat_template": has_chat_template(path, sizes),
+        "has_kv_scales": any(n.endswith((".k_scale", ".v_scale", "kv_scale")) for n in names) if names else None,
+        "mtp_dtypes": sorted({kind for n, kind in names.items() if is_mtp(n) and n.endswith("weight")}),
+        "has_mtp_weights": any(is_mtp(n) for n in names) if names else None,
+    }
+
+
+def headers(path, shards, sizes):
+    """Tensor name → dtype of every shard whose header fits the budget; and what is wrong with which shard."""
+    tensors, problems, left = {}, {}, HEADER_BUDGET
+    for name in shards:
+        size = sizes[name]
+        if size is None:
+            problems[name] = "dangling link"
+            continue
+        try:
+            with open(os.path.join(path, name), "rb") as handle:
+                start = handle.read(8)
+                if start.startswith(b"version "):
+                    problems[name] = "a git-lfs pointer, not weights"
+                    continue
+                length = struct.unpack("<Q", start)[0] if len(start) == 8 else -1
+                if not 0 < length <= size - 8:
+                    problems[name] = "truncated: the header is not complete"
+                    continue
+                if length > left:
+                    continue
+                left -= length
+                table = json.loads(handle.read(length))
+        except (OSError, ValueError) as error:
+            problems[name] = str(error)[:120]
+            continue
+        end = 8 + length + max((v["data_offsets"][1] for k, v in table.items() if k != "__metadata__"), default=0)
+        if end != size:
+            problems[name] = "%s bytes, its header promises %s" % (size, end)
+        tensors.update({k: v["dtype"] for k, v in table.items() if k != "__metadata__"})
+    return tensors, problems
+
+
+def missing_shards(path, sizes):
+    index = load(path, "model.safetensors.index.json")
+    wanted = set((index or {}).get("weight_map", {}).values())
+    return sorted(name for name in wanted if sizes.get(name) is None)[:50]
+
+
+def has_chat_template(path, sizes):
+    if any(n.startswith("chat_template") for n in sizes):
+        return True
+    return bool((load(path, "tokenizer_config.json") or {}).get("chat_template"))
+
+
+def is_mtp(name):
+    return name.startswith("mtp.") or ".mtp" in name or "nextn" in name or ".eh_proj" in name
+
+
+def in_hub_cache(name):
+    root = os.environ.get("HF_HUB_CACHE") or os.path.join(
+        os.environ.get("HF_HOME", os.path.expanduser("~/.cache/huggingface")), "hub"
+    )
+    return os.path.isdir(os.path.join(root, "models--" + name.replace("/", "--"), "snapshots"))
+
+
+def load(path, name):
+    """A JSON file of the folder; None when it is missing, {"error": ...} when it is not JSON."""
+    try:
+        with open(os.path.join(path, name)) as handle:
+            return json.load(handle)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        return {"error": str(error)[:200]}

@@ -1,0 +1,243 @@
+"""Everything about a host that a launch depends on, in one look. Nothing is imported from the engine.
+
+ARGS: python (engine interpreter or ""), env, work_dir, model, draft, port, host. Prints one JSON object; what could not
+be found out is null with a reason under "notes".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import pwd
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import time
+
+from launcher.hostside.checkpoint import checkpoint
+from launcher.hostside.process import boot_id, describe, listeners, port_is_free
+
+ARGS = {}  # put in front of the text when it is sent
+GPU_FIELDS = (
+    "index,name,uuid,memory.total,memory.used,memory.free,compute_cap,driver_version,pci.bus_id,utilization.gpu"
+)
+CANDIDATES = ("python3", "python", "~/venv/bin/python", "~/.venv/bin/python", "~/sglang/bin/python",
+              "/opt/venv/bin/python", "/opt/sglang/bin/python", "/sgl-workspace/venv/bin/python")  # fmt: skip
+# Run by the engine's interpreter: which packages it sees, where sglang is, which CUDA torch was built for.
+ENGINE_LOOK = r"""
+import importlib.metadata as m, importlib.util as u, json, os, re, sys
+found = {}
+for d in m.distributions():
+    try:
+        found.setdefault(d.metadata["Name"].lower().replace("_", "-"), d.version)
+    except Exception:
+        pass
+def origin(name):
+    try:
+        spec = u.find_spec(name)
+    except Exception:
+        spec = None
+    return os.path.dirname(spec.origin) if spec and spec.origin else None
+def text(folder, name):
+    try:
+        return open(os.path.join(folder, name)).read() if folder else ""
+    except OSError:
+        return ""
+cuda = re.search(r"^cuda[^=\n]*= *'([\d.]+)'", text(origin("torch"), "version.py"), re.M)
+full = re.search(r"__version__ *= *'([^']+)'", text(origin("torch"), "version.py"))
+plugins = [e.name for e in m.entry_points().select(group="sglang.srt.platforms")] if sys.version_info >= (3, 10) else []
+print(json.dumps(dict(packages=found, sglang=origin("sglang"), torch_cuda=cuda and cuda.group(1), plugins=plugins,
+                      torch=full and full.group(1), python=sys.version.split()[0], executable=sys.executable)))
+"""
+
+
+def main(args):
+    notes = []
+    engine = engine_facts(args, notes)
+    return {
+        "host": host(args),
+        "gpus": gpus(notes),
+        "gpu_processes": gpu_processes(),
+        "topology": run(["nvidia-smi", "topo", "-m"]) if shutil.which("nvidia-smi") else None,
+        "engine": engine,
+        "toolchain": toolchain(args["env"]),
+        "detach": detach(),
+        "port": port(args),
+        "model": checkpoint(expand(args["model"])) if args["model"] else None,
+        "draft_model": checkpoint(expand(args["draft"])) if args.get("draft") else None,
+        "notes": notes,
+    }
+
+
+def host(args):
+    user = pwd.getpwuid(os.getuid())
+    work = expand(args["work_dir"])
+    return {
+        "name": platform.node(),
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "libc": " ".join(platform.libc_ver()),
+        "os": first_line("/etc/os-release", "PRETTY_NAME"),
+        "user": user.pw_name,
+        "home": os.path.expanduser("~"),
+        "boot_id": boot_id(),
+        "time": time.time(),
+        "cpus": os.cpu_count(),
+        "memory": meminfo(),
+        "memory_limit": cgroup_limit(),
+        "shm": space("/dev/shm"),
+        "disk": space(existing(work)),
+        "work_dir": work,
+        "limits": {"memlock": limit(resource.RLIMIT_MEMLOCK), "nofile": limit(resource.RLIMIT_NOFILE),
+                   "nproc": limit(resource.RLIMIT_NPROC)},
+        "in_container": os.path.exists("/.dockerenv") or os.path.exists("/run/.containerenv"),
+        "rdma_devices": sorted(os.listdir("/sys/class/infiniband")) if os.path.isdir("/sys/class/infiniband") else [],
+        "proxies": {k: v for k, v in os.environ.items() if k.lower() in ("http_proxy", "https_proxy", "all_proxy", "no_proxy")},
+        "hf_token": bool(os.environ.get("HF_TOKEN")) or os.path.exists(os.path.expanduser("~/.cache/huggingface/token")),
+        "env": {k: v for k, v in os.environ.items() if k.startswith(("SGLANG_", "SGL_", "NCCL_", "CUDA_", "TORCH_", "TRITON_", "LD_"))},
+    }  # fmt: skip
+
+
+def engine_facts(args, notes):
+    """The first interpreter that has sglang; the configured one alone when there is one."""
+    tried = []
+    for name in [args["python"]] if args["python"] else CANDIDATES:
+        path = expand(name)
+        if shutil.which(path) is None:
+            tried.append("%s: not there" % name)
+            continue
+        answer = run([path, "-c", ENGINE_LOOK], env={**os.environ, **args["env"]}, timeout=60, keep_errors=True)
+        try:
+            found = json.loads(answer.strip().splitlines()[-1])
+        except (ValueError, IndexError):
+            tried.append("%s: %s" % (name, (answer.strip().splitlines() or ["does not run"])[-1][:200]))
+            continue
+        if found["sglang"]:
+            return found
+        tried.append("%s: no sglang" % name)
+    notes.append("no engine: " + "; ".join(tried))
+    return None
+
+
+def gpus(notes):
+    if shutil.which("nvidia-smi") is None:
+        notes.append("nvidia-smi is not there")
+        return None
+    text = run(["nvidia-smi", "--query-gpu=" + GPU_FIELDS, "--format=csv,noheader,nounits"], keep_errors=True)
+    rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines() if line.count(",") >= 9]
+    if not rows:
+        notes.append("nvidia-smi: " + (text.strip() or "no answer")[:300])
+        return None
+    return [dict(zip(GPU_FIELDS.split(","), row)) for row in rows]
+
+
+def gpu_processes():
+    text = run(["nvidia-smi", "--query-compute-apps=gpu_uuid,pid,used_memory", "--format=csv,noheader,nounits"])
+    rows = [[cell.strip() for cell in line.split(",")] for line in (text or "").splitlines() if line.count(",") >= 2]
+    return [{"gpu": row[0], "used_mib": row[2], **describe(int(row[1]))} for row in rows if row[1].isdigit()]
+
+
+def toolchain(env):
+    home = env.get("CUDA_HOME") or os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
+    nvcc = shutil.which("nvcc") or next(
+        (p for p in ("%s/bin/nvcc" % home, "/usr/local/cuda/bin/nvcc") if os.path.exists(p)), None
+    )
+    release = re.search(r"release (\S+),", run([nvcc, "--version"]) or "") if nvcc else None
+    smi = re.search(r"CUDA Version: *([\d.]+)", run(["nvidia-smi"]) or "") if shutil.which("nvidia-smi") else None
+    return {"cuda_home": home, "nvcc_path": nvcc, "nvcc": release and release.group(1), "driver_cuda": smi and smi.group(1),
+            "ninja": shutil.which("ninja"), "gcc": shutil.which("gcc") or shutil.which("cc"), "numactl": shutil.which("numactl"),
+            "cuobjdump": shutil.which("cuobjdump")}  # fmt: skip
+
+
+def detach():
+    """Whether logind would kill what we leave behind, and whether this user's manager lingers."""
+    configured = ""
+    for path in ("/etc/systemd/logind.conf", "/usr/lib/systemd/logind.conf"):
+        configured = configured or first_line(path, "KillUserProcesses")
+    user = pwd.getpwuid(os.getuid()).pw_name
+    return {
+        "logind": os.path.isdir("/run/systemd/seats") or os.path.isdir("/run/systemd/sessions"),
+        "kill_user_processes": configured.lower() in ("yes", "true", "1", "on"),
+        "linger": os.path.exists("/var/lib/systemd/linger/" + user),
+        "systemd_run": shutil.which("systemd-run"),
+        "setsid": True,
+    }
+
+
+def port(args):
+    if not args["port"]:
+        return None
+    return {"free": port_is_free(args["host"], args["port"]), "holders": [describe(p) for p in listeners(args["port"])]}
+
+
+def run(words, env=None, timeout=20, keep_errors=False):
+    try:
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                              env=env, timeout=timeout, check=False)  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error) if keep_errors else None
+    text = done.stdout.decode("utf-8", "replace")
+    return text or (done.stderr.decode("utf-8", "replace") if keep_errors else "")
+
+
+def meminfo():
+    with open("/proc/meminfo") as handle:
+        rows = dict(line.split(":") for line in handle)
+    return {"total": kib(rows.get("MemTotal")), "available": kib(rows.get("MemAvailable"))}
+
+
+def cgroup_limit():
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            with open(path) as handle:
+                value = handle.read().strip()
+            if value.isdigit() and int(value) < 1 << 60:
+                return int(value)
+        except OSError:
+            continue
+    return None
+
+
+def kib(text):
+    return int(text.split()[0]) * 1024 if text else None
+
+
+def limit(kind):
+    soft = resource.getrlimit(kind)[0]
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def space(path):
+    try:
+        use = shutil.disk_usage(path)
+    except OSError:
+        return None
+    return {"total": use.total, "free": use.free}
+
+
+def existing(path):
+    while path and not os.path.isdir(path):
+        path = os.path.dirname(path)
+    return path or "/"
+
+
+def expand(path):
+    return os.path.expanduser(os.path.expandvars(path))
+
+
+def first_line(path, key):
+    try:
+        with open(path) as handle:
+            for line in handle:
+                if line.startswith(key + "="):
+                    return line.partition("=")[2].strip().strip('"')
+    except OSError:
+        pass
+    return ""
+
+
+if __name__ == "__main__":
+    json.dump(main(ARGS), sys.stdout)
