@@ -11,7 +11,8 @@ from checks.engines import load
 from checks.facts import Launch, load_newest
 from checks.flag_check import check_flags
 from checks.match import Facts
-from checks.model import Evidence, Finding, Remedy, Severity
+from checks.model import Evidence, Finding, Severity
+from checks.remedies import fitting
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+\.[A-Za-z0-9_.-]+)\}")
 _ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
@@ -46,16 +47,6 @@ def first_holding(item: Entry, facts: Facts) -> Constraint | None:
     return next((rule for rule in item.before if rule.engine.contains(version) and rule.when.holds(facts)), None)
 
 
-def usable_remedies(remedies: Iterable[Remedy], facts: Facts) -> tuple[Remedy, ...]:
-    """The remedies that exist in this engine and fit these facts, in the order of the entry."""
-    version = facts.get("engine.version")
-    return tuple(
-        remedy
-        for remedy in remedies
-        if remedy.engine.contains(version) and (remedy.when is None or remedy.when.holds(facts))
-    )
-
-
 def _finding(item: Entry, rule: Constraint, facts: Facts) -> Finding:
     seen = sorted(name for name in rule.when.names if facts.get(name) is not None)
     return Finding(
@@ -64,7 +55,7 @@ def _finding(item: Entry, rule: Constraint, facts: Facts) -> Finding:
         message=fill(rule.message, facts),
         why=item.why,
         evidence=tuple(Evidence(text=f"{name} = {facts[name]}", source=name) for name in seen),
-        remedies=usable_remedies(item.remedies, facts),
+        remedies=fitting(item.remedies, facts, {}),
         subject=rule.subject,
     )
 

@@ -14,6 +14,7 @@ from checks.facts import Launch
 from checks.model import FlagValue
 
 GIB = 1 << 30
+OURS = "SGLANG_LAUNCHER_"  # variables of this program, which the engine's tables do not know
 _CONFIG_SKIPPED = {
     "quantization_config",
     "text_config",
@@ -40,7 +41,7 @@ def to_launch(
     return Launch(
         engine=engine_version(raw),
         flags=flags,
-        env={**(raw.get("host") or {}).get("env", {}), **env},
+        env={n: v for n, v in {**(raw.get("host") or {}).get("env", {}), **env}.items() if not n.startswith(OURS)},
         gpu=gpu_facts(raw, flags),
         model=model_facts(raw.get("model")),
         draft_model=model_facts(raw.get("draft_model")),

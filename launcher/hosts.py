@@ -47,8 +47,8 @@ class Host:
 def resolve(name: str, *, hosts_file: Path | None = None) -> Host:
     """The host that `[user@]name[:port]` or `local` means.
 
-    Raises UsageError for a name that is none, ProfileError for a faulty inventory, HostCommandFailed when ssh refuses
-    its own configuration. Whether there is such a machine shows when connecting.
+    Raises UsageError for a name that is none, ProfileError for a faulty inventory or ssh_config. Whether there is such
+    a machine shows when connecting.
     """
     to = parse_destination(name)
     entry = _entry(to.name, hosts_file)
@@ -104,7 +104,7 @@ def _check(node: Node, allowed: tuple[str, ...]) -> None:
             case _ if child.value is None:
                 raise child.fail(f"`{key}` is empty", "leave the key out")
             case "port":
-                if not isinstance(child.value, int) or not 0 < child.value < 65536:
+                if type(child.value) is not int or not 0 < child.value < 65536:
                     raise child.fail("expected a TCP port from 1 to 65535")
             case "identity_files":
                 for item in child.sequence():
@@ -115,6 +115,8 @@ def _check(node: Node, allowed: tuple[str, ...]) -> None:
                 _check_address(child)
             case "user":
                 _check_address(child)
+            case "proxy_jump":
+                _check_jumps(child)
             case _ if not child.text().strip() or not child.text().isprintable():
                 raise child.fail(f"`{key}` must be one line of text")
 
@@ -134,6 +136,14 @@ def _check_address(node: Node) -> None:
         raise node.fail(error.message, error.hint) from error
     if parsed.user or parsed.port:
         raise node.fail("write user and port as keys of their own", "`user:`, `port:`")
+
+
+def _check_jumps(node: Node) -> None:
+    try:
+        for hop in node.text().split(","):
+            parse_destination(hop.strip())
+    except UsageError as error:
+        raise node.fail(error.message, "write `host`, or a chain `first,second`") from error
 
 
 def _wish(name: str, to: Destination, entry: Node | None) -> Wish:

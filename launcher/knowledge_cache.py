@@ -41,7 +41,7 @@ def _state(root: Path) -> str:
     for kind, name in (("causes", "cause.yaml"), ("signs", "sign.yaml"), ("phases", "")):
         for entry in sorted(_entries(root / kind), key=lambda item: item.name):
             with suppress(OSError):
-                facts = os.stat(os.path.join(entry.path, name) if name else entry.path)
+                facts = Path(entry.path, name).stat()
                 digest.update(f"{kind}/{entry.name} {facts.st_size} {facts.st_mtime_ns}\n".encode())
     return digest.hexdigest()
 
@@ -60,7 +60,7 @@ def _write(path: Path, text: str) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".signatures-")
     with os.fdopen(handle, "w") as file:
         file.write(text)
-    os.replace(name, path)
+    Path(name).replace(path)
     for old in path.parent.glob("signatures-*.json"):
         if old != path:
             with suppress(OSError):

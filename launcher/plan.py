@@ -83,13 +83,7 @@ def make_plan(profile: Profile, schema: FlagSchema, target: Target) -> LaunchPla
     """The plan. Raises PlanRefused when the profile cannot be launched at all, whatever the engine says of its flags."""
     if profile.abstract:
         raise PlanRefused(f"`{profile.name}` is abstract: it only serves to be extended", where=profile.path)
-    flags: dict[str, FlagValue] = {n: item.value for n, item in profile.flags.items() if item.value is not False}
-    if "model-path" not in flags and "model" not in flags and "path" in profile.model:
-        flags = {"model-path": profile.model["path"].value, **flags}
-    if "served-name" in profile.model:
-        flags.setdefault("served-model-name", profile.model["served-name"].value)
-    flags.setdefault("host", DEFAULT_HOST)
-    flags.setdefault("port", DEFAULT_PORT)
+    flags = offline_flags(profile)
     secret_flags = {name: str(value).removeprefix(FROM_ENV) for name, value in flags.items() if is_secret(name)}
     spelled, notes = spell({name: value for name, value in flags.items() if name not in secret_flags}, schema)
     model_path = str(flags.get("model-path") or flags.get("model") or "")
@@ -110,6 +104,18 @@ def make_plan(profile: Profile, schema: FlagSchema, target: Target) -> LaunchPla
         server_port=_port(flags["port"], profile),
         notes=tuple(notes),
     )
+
+
+def offline_flags(profile: Profile) -> dict[str, FlagValue]:
+    """Every flag the engine will get, before a host is known: the profile's, its model's, and where to listen."""
+    flags: dict[str, FlagValue] = {n: item.value for n, item in profile.flags.items() if item.value is not False}
+    if "model-path" not in flags and "model" not in flags and "path" in profile.model:
+        flags = {"model-path": profile.model["path"].value, **flags}
+    if "served-name" in profile.model:
+        flags.setdefault("served-model-name", profile.model["served-name"].value)
+    flags.setdefault("host", DEFAULT_HOST)
+    flags.setdefault("port", DEFAULT_PORT)
+    return flags
 
 
 def spell(flags: Mapping[str, FlagValue], schema: FlagSchema) -> tuple[dict[str, FlagValue], list[str]]:

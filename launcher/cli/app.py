@@ -26,8 +26,8 @@ LAUNCH = {
     "schema": ("schema", "JSON Schema of profiles, for editors."),
 }
 DIAGNOSE = {
-    "last-crash": ("diagnose:last_crash", "Explain the last run that did not end well."),
-    "run": ("diagnose:run", "Explain a run."),
+    "last-crash": ("diagnose_run:last_crash", "Explain the last run that did not end well."),
+    "run": ("diagnose_run:run", "Explain a run."),
     "log": ("diagnose:log", "Explain a log file (plain, .gz, .xz, .zst), or standard input with `-`."),
 }
 _HELP = {

@@ -43,7 +43,7 @@ def document(found: Diagnosis) -> dict[str, Any]:
         "sentence": found.sentence,
         "why": found.why,
         "evidence": [_evidence(item) for item in (cause.evidence if cause else ())],
-        "remedies": [_remedy(item) for item in found.remedies],
+        "remedies": [remedy_json(item) for item in found.remedies],
         "symptoms": [item.id for item in found.symptoms],
         "ledger": [_short(item) for item in found.ledger],
         "dismissed": [_short(item) for item in found.dismissed],
@@ -64,6 +64,20 @@ def plain(found: Diagnosis) -> str:
     rows += [f"open: {item.title}" for item in found.ledger]
     rows += [f"note: {note}" for note in found.notes]
     return "\n".join(rows) + "\n"
+
+
+def markdown(found: Diagnosis, run: str = "") -> str:
+    """The diagnosis for an issue or a chat."""
+    title = f"`{found.cause.id}`: {found.sentence}" if found.cause else found.sentence
+    rows = [f"### {title}", ""]
+    rows += [f"Run `{run}`, SGLang {found.engine or 'unknown'}, phase {found.phase or 'unknown'}.", ""] if run else []
+    shown = [f"{item.line:>6} {item.rank} {item.text}".rstrip() for item in _shown(found)]
+    rows += ["```text", *shown, "```", ""] if shown else []
+    rows += [found.why, ""] if found.why else []
+    rows += [f"- **remedy**: {item.text} `{_patch(item)}`" for item in found.remedies]
+    rows += [f"- fingerprint `{found.fingerprint}`"] if found.fingerprint else []
+    rows += [f"- open: {item.title}" for item in found.ledger]
+    return "\n".join(rows).rstrip() + "\n"
 
 
 def _known(path: Path | None) -> dict[str, Any]:
@@ -88,7 +102,7 @@ def _short(item: Match) -> dict[str, Any]:
     return {"id": item.id, "title": item.title, "line": item.line}
 
 
-def _remedy(item: Remedy) -> dict[str, Any]:
+def remedy_json(item: Remedy) -> dict[str, Any]:
     return {
         "text": item.text, "set": dict(item.set), "unset": list(item.unset), "env": dict(item.env),
         "unset_env": list(item.unset_env), "install": item.install, "upgrade": dict(item.upgrade),

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from checks.model import Outcome, Verdict
+from checks.validation import Validation
 from launcher.cli.render import diagnosis, findings
 from launcher.events import (
     Answering,
@@ -140,6 +141,15 @@ def outcome(console: Console, ended: LaunchOutcome) -> None:
         diagnosis(console, ended.diagnosis, ended.state)
     for line in next_steps(ended, run):
         console.print(f"[dim]next[/]     {escape(line)}")
+
+
+def validation(console: Console, result: Validation) -> None:
+    """The verdict of a validation."""
+    colour = "green" if result.outcome is Outcome.PASS else "red" if result.outcome is Outcome.FAIL else "yellow"
+    console.print(f"[bold {colour}]verdict[/]  [bold]{result.level}[/]: {escape(result.summary)}")
+    for item in result.open_warnings:
+        clears = f" [dim]cleared by {', '.join(item.clears)}[/]" if item.clears else ""
+        console.print(f"[yellow]open[/]     {item.id}: {escape(item.title)}{clears}")
 
 
 def next_steps(ended: LaunchOutcome, run: Run | None) -> list[str]:

@@ -16,12 +16,11 @@ from launcher import server
 from launcher.clock import Clock
 from launcher.errors import LauncherError, PlanRefused
 from launcher.events import Event, Started
-from launcher.flows.diagnose import diagnose_log
+from launcher.flows.diagnosing import diagnose_run
 from launcher.flows.prepare import Prepared, prepare
 from launcher.flows.validate import validate
 from launcher.flows.watching import Ending, Watching
 from launcher.hosts import Host
-from launcher.logfile import chunks
 from launcher.plan import LaunchPlan, from_json
 from launcher.profiles import Profile
 from launcher.runs import Run, RunStore, State
@@ -123,7 +122,7 @@ def see_through(desk: Desk, watching: Watching, *, expect: Mapping[str, Any], pr
 
 def _validate(desk: Desk, watching: Watching, expect: Mapping[str, Any]) -> LaunchOutcome:
     """Probe in a thread while the run stays under observation: it may die under the first real request."""
-    ledger = diagnose_log(chunks(str(watching.run.log)), _known(watching.run), watching.plan.engine).ledger
+    ledger = diagnose_run(watching.run).ledger
     wanted = {name: value for name, value in expect.items() if name not in ("suite", "ready-within")}
     with ThreadPoolExecutor(1, "validate") as pool:
         job = pool.submit(
@@ -162,19 +161,6 @@ def _finish(desk: Desk, watching: Watching, ending: Ending, validation: Validati
     return LaunchOutcome(run=run, state=ending.state, reason=ending.reason, diagnosis=diagnosis, validation=validation)
 
 
-def diagnose_run(run: Run) -> Diagnosis:
-    """The diagnosis of a run's log, with everything the Run knows; also stored in it."""
-    plan = run.read("plan") or {}
-    diagnosis = diagnose_log(chunks(str(run.log)), _known(run), str(plan.get("engine", "")))
-    run.write("diagnosis", _diagnosis_json(diagnosis))
-    return diagnosis
-
-
-def _diagnosis_json(diagnosis: Diagnosis) -> dict[str, Any]:
-    cause = diagnosis.cause
-    return {"cause": cause.id if cause else None, "sentence": diagnosis.sentence, "fingerprint": diagnosis.fingerprint}
-
-
 def _record(desk: Desk, prepared: Prepared) -> Run:
     """The Run on disk, before anything is started."""
     run = desk.store.create(prepared.profile.name, desk.clock.now())
@@ -210,11 +196,6 @@ def _start(desk: Desk, prepared: Prepared, run: Run, secrets: Mapping[str, str])
     event = Started(at=0.0, pid=identity["pid"])
     run.append_event({"event": "Started", **asdict(event)})
     desk.observer.event(event)
-
-
-def _known(run: Run) -> dict[str, Any]:
-    launch = run.read("launch") or {}
-    return {**launch, "engine_version": launch.get("engine")}
 
 
 def _refused(prepared: Prepared) -> str:

@@ -9,12 +9,13 @@ from typing import Any
 
 from checks import constraints
 from checks.catalog import entries
-from checks.engines import FlagSchema, load
+from checks.engines import FlagSchema, from_document, load
 from checks.facts import Launch
 from checks.model import Finding, Severity
 from launcher import server
 from launcher.errors import HostCommandFailed
 from launcher.facts import engine_version, to_launch
+from launcher.flows.capture import capture_host
 from launcher.hosts import Host
 from launcher.plan import LaunchPlan, Target, make_plan
 from launcher.profiles import Accepted, Profile
@@ -50,6 +51,8 @@ def prepare(transport: Transport, profile: Profile, host: Host, today: date) -> 
             hint="name the engine's interpreter in hosts.yaml: `python: /path/to/venv/bin/python`",
         )
     schema = load(version)
+    if not schema.exact:  # a build of the main branch, a fork: its own source knows its flags
+        schema = from_document(capture_host(transport, host, raw["engine"]["executable"]), asked=version)
     target = Target(
         host=host.name,
         engine=version,

@@ -104,7 +104,7 @@ def host(args):
 def engine_facts(args, notes):
     """The first interpreter that has sglang; the configured one alone when there is one."""
     tried = []
-    for name in [args["python"]] if args["python"] else CANDIDATES:
+    for name in [args["python"]] if args["python"] else [*CANDIDATES, *prepared()]:
         path = expand(name)
         if shutil.which(path) is None:
             tried.append("%s: not there" % name)
@@ -120,6 +120,16 @@ def engine_facts(args, notes):
         tried.append("%s: no sglang" % name)
     notes.append("no engine: " + "; ".join(tried))
     return None
+
+
+def prepared():
+    """The interpreter that `make engine` put into the cache folder, if it did."""
+    root = os.environ.get("SGLANG_LAUNCHER_CACHE") or os.path.expanduser("~/.cache/sglang-launcher")
+    try:
+        with open(os.path.join(root, "engine.json")) as handle:
+            return [json.load(handle)["python"]]
+    except (OSError, ValueError, KeyError):
+        return []
 
 
 def gpus(notes):

@@ -1,0 +1,162 @@
+"""`launch check`: everything that can be known before a start. Exit code 0: no error finding, 2: refused."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from checks.facts import Launch, from_case
+from checks.model import Finding, Severity
+from launcher.cli.exits import Exit
+from launcher.cli.options import Envs, HostName, HostsFile, Json, ProfilesFolder, Sets, Unsets, connected, host_of
+from launcher.errors import UsageError
+from launcher.profiles import Profile, override, resolve, search_path
+
+
+def main(
+    name: Annotated[str, typer.Argument(metavar="PROFILE", help="name of a profile, or a .yaml file")] = "",
+    host: HostName = "",
+    facts: Annotated[
+        Path | None, typer.Option("--facts", help="recorded facts of `launch facts` instead of a host")
+    ] = None,
+    engine: Annotated[str, typer.Option("--engine", help="engine release, for a check without a host")] = "",
+    gpu: Annotated[str, typer.Option("--gpu", help="e.g. '8x RTX PRO 6000', for a check without a host")] = "",
+    model_config: Annotated[
+        Path | None, typer.Option("--model-config", help="folder with the model's config.json")
+    ] = None,
+    case: Annotated[
+        Path | None, typer.Option("--case", help="flags, env, engine, GPU and model facts in one JSON file")
+    ] = None,
+    fast: Annotated[bool, typer.Option("--fast", help="leave out the engine's own dry run")] = False,
+    sets: Sets = None,
+    unsets: Unsets = None,
+    envs: Envs = None,
+    profiles: ProfilesFolder = None,
+    hosts_file: HostsFile = None,
+    as_json: Json = False,
+) -> int:
+    """Check a profile against a host's engine, GPUs and model, or offline; start nothing."""
+    if case is not None:
+        return show(_case(case), as_json)
+    if not name:
+        raise UsageError("which profile?", hint="`launch check PROFILE --host HOST`, or `--case FILE`")
+    profile = override(resolve(name, search_path(profiles)), sets or [], unsets or [], envs or [])
+    if host:
+        return show(_live(profile, host, hosts_file, fast=fast), as_json)
+    return show(_offline(profile, facts, engine, gpu, model_config), as_json)
+
+
+def show(findings: Sequence[Finding], as_json: bool) -> int:
+    """Print findings; the exit code."""
+    if as_json:
+        sys.stdout.write(json.dumps({"findings": [finding_json(item) for item in findings]}, ensure_ascii=False) + "\n")
+    else:
+        from launcher.cli import render
+
+        render.findings(render.out(), findings)
+        if not findings:
+            sys.stdout.write("no findings\n")
+    return Exit.REFUSED if any(item.severity is Severity.ERROR for item in findings) else Exit.OK
+
+
+def finding_json(item: Finding) -> dict[str, Any]:
+    """The JSON form of a finding, a contract: keys are only ever added."""
+    from launcher.cli.diagnose import remedy_json
+
+    return {
+        "id": item.id,
+        "severity": item.severity,
+        "message": item.message,
+        "why": item.why,
+        "subject": item.subject,
+        "evidence": [{"text": part.text, "source": part.source} for part in item.evidence],
+        "remedies": [remedy_json(remedy) for remedy in item.remedies],
+    }
+
+
+def _case(path: Path) -> list[Finding]:
+    from checks.constraints import check
+
+    return check(_launch_of(path))
+
+
+def _launch_of(path: Path) -> Launch:
+    try:
+        data = json.loads(path.read_bytes())
+        if not isinstance(data, dict):
+            raise ValueError("expected one JSON object")
+        return from_case(data)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from error
+
+
+def _live(profile: Profile, name: str, hosts_file: Path | None, *, fast: bool) -> list[Finding]:
+    from launcher.clock import SystemClock
+    from launcher.flows.preflight import dry_run
+    from launcher.flows.prepare import prepare
+
+    host = host_of(name, hosts_file)
+    with connected(host) as transport:
+        prepared = prepare(transport, profile, host, SystemClock().now().date())
+        found = list(prepared.findings)
+        if not fast:
+            sys.stderr.write("asking the engine itself, which takes as long as importing it\n")
+            seen = {item.id for item in found}
+            found += [item for item in dry_run(transport, prepared).findings if item.id not in seen]
+    return found
+
+
+def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model: Path | None) -> list[Finding]:
+    from checks.constraints import check
+    from launcher.facts import model_facts, to_launch
+    from launcher.hostside.checkpoint import checkpoint
+    from launcher.plan import offline_flags
+
+    flags = offline_flags(profile)
+    env = {key: item.value for key, item in profile.env.items() if not item.secret}
+    if facts is not None:
+        try:
+            raw = json.loads(facts.read_bytes())
+        except (OSError, ValueError) as error:
+            raise UsageError(f"cannot read the facts in {facts}: {error}") from error
+        if not isinstance(raw, dict) or "host" not in raw:
+            raise UsageError(f"{facts} holds no facts", hint="`launch facts --host HOST > facts.json` writes them")
+        return check(to_launch(raw, flags, env))
+    named = {"name": str(profile.model["name"].value)} if "name" in profile.model else {}
+    seen = model_facts(checkpoint(str(model))) if model else named
+    return check(Launch(engine=engine or None, flags=flags, env=env, gpu=parse_gpu(gpu, profile), model=seen))
+
+
+def parse_gpu(text: str, profile: Profile) -> dict[str, Any]:
+    """`8x RTX PRO 6000` → name and count; without it, what the profile says it was made for."""
+    if not text:
+        return _hardware(profile)
+    match = re.fullmatch(r"\s*(?:(\d+)\s*[x×*]\s*)?(\S.*?)\s*", text)
+    if match is None:
+        raise UsageError(f"`{text}` names no GPU", hint="--gpu '8x RTX PRO 6000'")
+    return {"name": match[2], "count": int(match[1] or 1)}
+
+
+def _hardware(profile: Profile) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "gpu" in profile.hardware:
+        found["name"] = profile.hardware["gpu"].value
+    if "count" in profile.hardware:
+        found["count"] = _number(str(profile.hardware["count"].value))
+    if "platform" in profile.hardware:
+        found["platform"] = profile.hardware["platform"].value
+    return found
+
+
+def _number(text: str) -> int:
+    if not text.isdigit():
+        raise UsageError(f"hardware.count: `{text}` is not a number")
+    return int(text)

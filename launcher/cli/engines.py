@@ -1,0 +1,132 @@
+"""`launch engines`: list, show, diff, capture. What each release of the engine accepts, and what an upgrade changes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from checks.engine_diff import Change, diff, diff_for
+from checks.engines import Flag, FlagSchema, available, load
+from launcher.cli.options import HostName, HostsFile, Json, ProfilesFolder, connected, host_of
+from launcher.errors import UsageError
+from launcher.profiles import resolve, search_path
+
+ACTIONS = {"list": 0, "show": 1, "diff": 2, "capture": 0}
+
+
+def main(
+    action: Annotated[str, typer.Argument(metavar="list|show|diff|capture")] = "list",
+    words: Annotated[list[str] | None, typer.Argument(metavar="[VERSION] [VERSION|FLAG]")] = None,
+    profile: Annotated[str, typer.Option("--profile", help="diff: only what this profile uses")] = "",
+    wheel: Annotated[
+        Path | None, typer.Option("--wheel", help="capture: a wheel or source folder instead of a host")
+    ] = None,
+    host: HostName = "",
+    profiles: ProfilesFolder = None,
+    hosts_file: HostsFile = None,
+    as_json: Json = False,
+) -> int:
+    """What is known about engine releases: flags, changes between them."""
+    given = words or []
+    if action not in ACTIONS or len(given) < ACTIONS[action]:
+        raise UsageError("engines list | show VERSION [FLAG] | diff OLD NEW [--profile P] | capture --host H|--wheel F")
+    match action:
+        case "list":
+            return _list(as_json)
+        case "show":
+            return _show(load(given[0]), given[1] if len(given) > 1 else "", as_json)
+        case "diff":
+            return _diff(load(given[0]), load(given[1]), profile, profiles, as_json)
+        case _:
+            return _capture(host, wheel, hosts_file)
+
+
+def _list(as_json: bool) -> int:
+    rows = [{"version": version, "flags": len(load(version).by_name)} for version in available()]
+    if as_json:
+        sys.stdout.write(json.dumps(rows) + "\n")
+    else:
+        sys.stdout.write("".join(f"{row['version']:<8} {row['flags']} option names\n" for row in rows))
+    return 0
+
+
+def _show(schema: FlagSchema, name: str, as_json: bool) -> int:
+    if schema.note:
+        sys.stderr.write(f"note: {schema.note}\n")
+    if not name:
+        rows = [flag_json(flag) for flag in schema.flags]
+        sys.stdout.write(json.dumps(rows) + "\n" if as_json else "".join(_line(flag) for flag in schema.flags))
+        return 0
+    found = schema.find(name.lstrip("-"))
+    if found.flag is None:
+        near = ", ".join(f"--{item}" for item in schema.suggestions(name.lstrip("-")))
+        raise UsageError(f"{schema.version} has no option --{name.lstrip('-')}", hint=f"near: {near}" if near else "")
+    sys.stdout.write(json.dumps(flag_json(found.flag)) + "\n" if as_json else _page(found.flag, schema))
+    return 0
+
+
+def flag_json(flag: Flag) -> dict[str, Any]:
+    """One option as JSON values."""
+    return {
+        name: getattr(flag, name)
+        for name in ("names", "type", "choices", "default", "deprecated", "replacement", "help")
+    }
+
+
+def _line(flag: Flag) -> str:
+    mark = " (deprecated)" if flag.deprecated else ""
+    return f"--{', --'.join(flag.names)}{mark}  {flag.help[:100]}\n"
+
+
+def _page(flag: Flag, schema: FlagSchema) -> str:
+    lines = [f"--{', --'.join(flag.names)}   SGLang {schema.version}", f"  {flag.help}"]
+    lines.append(f"  type {flag.type}, default {flag.default!r}" + (f", {flag.nargs} values" if flag.nargs else ""))
+    lines += [f"  choices: {', '.join(map(str, flag.choices))}"] if flag.choices else []
+    lines += [f"  deprecated; use {flag.replacement or 'nothing'}"] if flag.deprecated else []
+    lines.append(f"  declared in {flag.source}")
+    return "\n".join(lines) + "\n"
+
+
+def _diff(old: FlagSchema, new: FlagSchema, profile: str, folder: Path | None, as_json: bool) -> int:
+    for schema in (old, new):
+        if schema.note:
+            sys.stderr.write(f"note: {schema.note}\n")
+    if not profile:
+        return _changes(diff(old, new), [], as_json)
+    found = resolve(profile, search_path(folder))
+    flags = {name: item.value for name, item in found.flags.items()}
+    env = {name: item.value for name, item in found.env.items()}
+    changes, findings = diff_for(flags, old, new, env)
+    return _changes(changes, [f"{item.severity} {item.id}: {item.message}" for item in findings], as_json)
+
+
+def _changes(changes: list[Change], findings: list[str], as_json: bool) -> int:
+    if as_json:
+        rows = [{name: getattr(item, name) for name in ("kind", "flag", "before", "after", "note")} for item in changes]
+        sys.stdout.write(json.dumps({"changes": rows, "findings": findings}) + "\n")
+        return 0
+    for item in changes:
+        arrow = f"{item.before} → {item.after}" if item.before or item.after else ""
+        sys.stdout.write(f"{item.kind:<10} --{item.flag}  {arrow}  {item.note}".rstrip() + "\n")
+    sys.stdout.write("".join(f"{line}\n" for line in findings))
+    if not changes and not findings:
+        sys.stdout.write("nothing changes\n")
+    return 0
+
+
+def _capture(host: str, wheel: Path | None, hosts_file: Path | None) -> int:
+    """The schema of an engine that is not a release: a build of the main branch, a fork, a checkout."""
+    from launcher.flows.capture import capture_file, capture_host
+
+    if wheel is not None:
+        document = capture_file(wheel)
+    else:
+        where = host_of(host, hosts_file)
+        with connected(where) as transport:
+            document = capture_host(transport, where)
+    sys.stdout.write(json.dumps(document) + "\n")
+    return 0

@@ -1,0 +1,38 @@
+"""`launch explain`: the page of a rule, signature or probe."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from checks.explain import page, slugs
+from checks.yamlfile import did_you_mean
+from launcher.cli.options import Json
+from launcher.errors import UsageError
+
+
+def main(
+    slug: Annotated[str, typer.Argument(help="id as in findings and diagnoses; left out: list all")] = "",
+    as_json: Json = False,
+) -> int:
+    """The page of a rule, signature or probe."""
+    if not slug:
+        sys.stdout.write(json.dumps(slugs()) + "\n" if as_json else "".join(f"{name}\n" for name in slugs()))
+        return 0
+    text = page(slug)
+    if text is None:
+        raise UsageError(f"nothing is known under `{slug}`", hint=did_you_mean(slug, slugs()))
+    if as_json:
+        sys.stdout.write(json.dumps({"id": slug, "page": text}, ensure_ascii=False) + "\n")
+    elif sys.stdout.isatty():
+        from rich.markdown import Markdown
+
+        from launcher.cli import render
+
+        render.out().print(Markdown(text))
+    else:
+        sys.stdout.write(text)
+    return 0

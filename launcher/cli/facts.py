@@ -1,0 +1,36 @@
+"""`launch facts`: everything a check needs to know about a host, as one JSON document to commit."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from launcher.cli.options import HostName, HostsFile, ProfilesFolder, connected, host_of
+from launcher.flows.prepare import look
+from launcher.profiles import Profile, resolve, search_path
+
+
+def main(
+    host: HostName = "",
+    profile: Annotated[str, typer.Option("--profile", help="also look at this profile's model and port")] = "",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="file instead of standard output")] = None,
+    profiles: ProfilesFolder = None,
+    hosts_file: HostsFile = None,
+) -> int:
+    """Capture a host's facts as JSON."""
+    where = host_of(host, hosts_file)
+    about = resolve(profile, search_path(profiles)) if profile else Profile(name="", path="")
+    with connected(where) as transport:
+        facts = look(transport, about, where)
+    text = json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        out.write_text(text)
+    for note in facts["notes"]:
+        sys.stderr.write(f"note: {note}\n")
+    return 0

@@ -1,0 +1,20 @@
+"""`launch schema`: JSON Schema of profiles, for `# yaml-language-server: $schema=...`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from checks.engines import load
+from launcher.profile_schema import profile_schema
+
+
+def main(
+    engine: Annotated[str, typer.Option("--engine", help="release whose flags are completed; newest by default")] = "",
+) -> int:
+    """JSON Schema of profiles, for editors."""
+    sys.stdout.write(json.dumps(profile_schema(load(engine)), indent=1) + "\n")
+    return 0

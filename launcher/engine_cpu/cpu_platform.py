@@ -1,0 +1,36 @@
+"""SGLang's CPU platform without `sgl_kernel`, whose wheel needs libcuda and so never loads on a CPU machine.
+
+Loaded by SGLang in its own environment only, through the name that `plugin.py` answers; nothing here imports it.
+"""
+
+import gc
+
+from sglang.srt.platforms.cpu import CpuSRTPlatform
+from sglang.srt.platforms.device_mixin import PlatformEnum
+from sglang.srt.platforms.interface import PlatformCapabilities
+
+GC_THRESHOLD = 100_000  # allocations between collections; Python's default is 700
+
+
+class LauncherCpuPlatform(CpuSRTPlatform):  # type: ignore[misc]  # the engine is not installed where mypy runs
+    """The CPU platform as an out-of-tree one: SGLang then takes its pure-torch code paths.
+
+    As the built-in CPU platform (`SGLANG_USE_CPU_ENGINE=1`) SGLang imports `sgl_kernel`, and without it rotary
+    embedding falls back to vLLM's kernels; both are absent here. OOT skips both (seen with sglang 0.5.23).
+    """
+
+    _enum = PlatformEnum.OOT
+    capabilities = PlatformCapabilities(graph_capture=False)
+
+    def __init__(self) -> None:
+        """Collect garbage rarely: collections while 6,000 modules load cost a fifth of the start-up's CPU time."""
+        super().__init__()
+        gc.set_threshold(GC_THRESHOLD)
+
+    def get_default_attention_backend(self) -> str:
+        """Return the only attention backend that needs neither Triton nor a kernel library."""
+        return "torch_native"
+
+    def get_dispatch_key_name(self) -> str:
+        """Return "native": fused operators run their `forward_native`, written in torch."""
+        return "native"

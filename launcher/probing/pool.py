@@ -1,0 +1,84 @@
+"""Running probes at once without ever having more requests in flight than the server decodes together.
+
+Two pools of threads: probes advance in one, their requests are sent in the other, whose size is the server's limit.
+A probe that measures something runs alone. Judging is `checks`; a probe that raises becomes an `error` verdict.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import replace
+
+from checks.model import Evidence, Outcome, Verdict
+from checks.probe_context import Context
+from checks.probe_entry import Probe
+from checks.probe_model import Answer, Ask, Judged, Measured, Wave, verdict
+from checks.probes import script
+from launcher.clock import Clock
+
+SIDE_BY_SIDE = 16  # probes that advance at once
+
+Send = Callable[[Ask], Answer]
+
+
+def run_probes(probes: Sequence[Probe], context: Context, send: Send, clock: Clock) -> Iterator[Measured]:
+    """The judgement of each probe as it is reached: those that bear company first, then each of the others alone."""
+    requests = ThreadPoolExecutor(max_workers=context.concurrency, thread_name_prefix="request")
+    advancing = ThreadPoolExecutor(max_workers=SIDE_BY_SIDE, thread_name_prefix="probe")
+    try:
+        together = [probe for probe in probes if not probe.alone]
+        jobs = [advancing.submit(run_probe, probe, context, _sender(send, requests), clock) for probe in together]
+        for job in as_completed(jobs):
+            yield job.result()
+        for probe in probes:
+            if probe.alone:
+                yield run_probe(probe, context, _sender(send, requests), clock)
+    finally:
+        advancing.shutdown(wait=False, cancel_futures=True)
+        requests.shutdown(wait=False, cancel_futures=True)
+
+
+def run_probe(probe: Probe, context: Context, send_all: Callable[[Wave], list[Answer]], clock: Clock) -> Measured:
+    """One probe to its end. Whatever goes wrong inside it is our fault: an `error` verdict, with the place."""
+    started = clock.monotonic()
+    try:
+        judged = _advance(probe, context, send_all)
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = Evidence(text=f"{type(error).__name__}: {error}", source=f"{place.filename}:{place.lineno}")
+        judged = verdict(probe.id, Outcome.ERROR, "the check itself broke", [where])
+    result = judged if isinstance(judged, Measured) else Measured(verdict=judged)
+    return replace(result, verdict=replace(result.verdict, seconds=round(clock.monotonic() - started, 3)))
+
+
+def _advance(probe: Probe, context: Context, send_all: Callable[[Wave], list[Answer]]) -> Judged:
+    steps = script(probe, context)
+    refused: Verdict | None = None
+    try:
+        wave = next(steps)
+        while True:
+            answers = send_all(wave)
+            refused = refused or _nobody_there(probe, answers)
+            wave = steps.send(answers)
+    except StopIteration as end:
+        judged: Judged = end.value
+        return refused or judged
+
+
+def _nobody_there(probe: Probe, answers: Sequence[Answer]) -> Verdict | None:
+    if answers and all(answer.fault in ("refused", "unreachable") for answer in answers):
+        return verdict(probe.id, Outcome.FAIL, f"nobody answers: {answers[0].error}", unreachable="true")
+    return None
+
+
+def _sender(send: Send, requests: ThreadPoolExecutor) -> Callable[[Wave], list[Answer]]:
+    def send_all(wave: Wave) -> list[Answer]:
+        # a GET costs the scheduler nothing and must not wait behind long answers
+        jobs: list[Future[Answer] | Answer] = [
+            requests.submit(send, ask) if ask.payload is not None else send(ask) for ask in wave
+        ]
+        return [job.result() if isinstance(job, Future) else job for job in jobs]
+
+    return send_all

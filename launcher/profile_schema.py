@@ -1,0 +1,58 @@
+"""JSON Schema of a profile, so that editors complete and check it while it is written. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from checks.engines import FlagSchema
+from launcher.profiles import ACCEPT_KEYS, HARDWARE_KEYS, MODEL_KEYS
+
+_SCALAR = {"type": ["string", "number", "boolean"]}
+
+
+def profile_schema(engine: FlagSchema) -> dict[str, Any]:
+    """Draft 2020-12. Flags are those of `engine` plus any other name: a profile may be for another release."""
+    flags = {flag.names[0]: _flag(flag.type or "", flag.choices, flag.help) for flag in engine.flags if not flag.hidden}
+    env_value = {
+        "anyOf": [_SCALAR, {"type": "null"}, _object({"value": _SCALAR, "why": _text(), "secret": {"type": "boolean"}})]
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"sglang-launcher profile (flags of SGLang {engine.version})",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "why": _text("what this profile is for, in a sentence or two"),
+            "extends": {"anyOf": [_text(), {"type": "array", "items": _text()}]},
+            "abstract": {"type": "boolean", "description": "only serves to be extended"},
+            "engine": _text("releases it is for, e.g. '>=0.5.10,<0.5.20'"),
+            "model": _object({key: _with_why(_text()) for key in MODEL_KEYS}),
+            "hardware": _object({key: _with_why(_SCALAR) for key in HARDWARE_KEYS}),
+            "flags": {"type": "object", "properties": flags, "additionalProperties": True},
+            "env": {"type": "object", "additionalProperties": env_value},
+            "expect": {"type": "object", "description": "what `launch validate` asks of the running server"},
+            "accept": {
+                "type": "array",
+                "items": {**_object({key: _text() for key in ACCEPT_KEYS}), "required": ["id", "reason"]},
+            },
+        },
+    }
+
+
+def _flag(kind: str, choices: tuple[Any, ...] | None, description: str) -> dict[str, Any]:
+    value: dict[str, Any] = {"enum": list(choices)} if choices else dict(_SCALAR)
+    many = {"type": "array", "items": value}
+    own = {"anyOf": [value, many, {"type": "null"}, {"type": "boolean"}]}
+    return {**_with_why(own), "description": description or kind}
+
+
+def _with_why(value: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [value, _object({"value": value, "why": _text()})]}
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+def _text(description: str = "") -> dict[str, Any]:
+    return {"type": "string", **({"description": description} if description else {})}

@@ -1,0 +1,120 @@
+"""known_hosts as OpenSSH reads it: patterns, hashed names, markers. Pure: text in, verdict out.
+
+paramiko's own reader loses the whole file over one `@cert-authority` line and knows no patterns.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import fnmatch
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownKey:
+    """One line that names the host."""
+
+    where: str  # file:line
+    marker: str  # "", "@revoked" or "@cert-authority"
+    key_type: str
+    blob: bytes
+
+
+class Trust(Enum):
+    """What known_hosts says of a key."""
+
+    KNOWN = auto()
+    UNKNOWN = auto()
+    CHANGED = auto()  # another key of the same type is listed
+    REVOKED = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """The verdict and the lines that it rests on."""
+
+    trust: Trust
+    lines: tuple[str, ...] = ()  # file:line
+
+
+def keys_for(host: str, files: Iterable[tuple[str, str]]) -> tuple[KnownKey, ...]:
+    """Lines that name a host (`name` or `[name]:port`) in files given as (path, text). Unreadable lines are skipped."""
+    found = []
+    for path, text in files:
+        for number, line in enumerate(text.splitlines(), start=1):
+            key = _parse(line, host.lower(), f"{path}:{number}")
+            if key is not None:
+                found.append(key)
+    return tuple(found)
+
+
+def judge(keys: Iterable[KnownKey], key_type: str, blob: bytes) -> Judgement:
+    """May a server that showed this key be believed?"""
+    listed = tuple(keys)
+    revoked = tuple(key.where for key in listed if key.marker == "@revoked" and key.blob == blob)
+    if revoked:
+        return Judgement(trust=Trust.REVOKED, lines=revoked)
+    plain = [key for key in listed if not key.marker]
+    same = tuple(key.where for key in plain if key.blob == blob)
+    if same:
+        return Judgement(trust=Trust.KNOWN, lines=same)
+    other = tuple(key.where for key in plain if key.key_type == key_type)
+    if other:
+        return Judgement(trust=Trust.CHANGED, lines=other)
+    return Judgement(trust=Trust.UNKNOWN, lines=tuple(key.where for key in listed))
+
+
+def preferred_types(keys: Iterable[KnownKey]) -> tuple[str, ...]:
+    """Key types listed for the host: to be asked for first, or a server with several keys shows an unlisted one."""
+    return tuple(dict.fromkeys(key.key_type for key in keys if not key.marker))
+
+
+def fingerprint(blob: bytes) -> str:
+    """SHA256:... as ssh-keygen -l shows it."""
+    return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
+
+
+def _parse(line: str, host: str, where: str) -> KnownKey | None:
+    words = line.split()
+    marker = words.pop(0) if words and words[0].startswith("@") else ""
+    if len(words) < 3 or words[0].startswith("#") or not _names(words[0], host):
+        return None
+    try:
+        blob = base64.b64decode(words[2], validate=True)
+    except binascii.Error:
+        return None
+    return KnownKey(where=where, marker=marker, key_type=words[1], blob=blob)
+
+
+def _names(field: str, host: str) -> bool:
+    if field.startswith("|1|"):
+        return _hashed(field, host)
+    hit = False
+    for negated, pattern in _patterns(field):
+        if pattern.match(host):
+            if negated:
+                return False
+            hit = True
+    return hit
+
+
+def _hashed(field: str, host: str) -> bool:
+    try:
+        salt, digest = (base64.b64decode(part, validate=True) for part in field[3:].split("|"))
+    except (ValueError, binascii.Error):
+        return False
+    return hmac.compare_digest(hmac.new(salt, host.encode(), hashlib.sha1).digest(), digest)
+
+
+def _patterns(field: str) -> Iterator[tuple[bool, re.Pattern[str]]]:
+    for raw in field.lower().split(","):
+        negated = raw.startswith("!")
+        # ssh patterns know `*` and `?` only; `[` belongs to `[host]:port`
+        plain = raw.removeprefix("!").replace("[", "[[]")
+        yield negated, re.compile(fnmatch.translate(plain))

@@ -1,0 +1,191 @@
+"""A machine behind SSH as a Transport: commands and TCP streams over one connection.
+
+`ssh_dial` makes the connection, `quote` the command lines. paramiko is known to the `ssh*` modules alone; they are
+loaded only when a remote host is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import socket
+import threading
+from typing import cast
+
+import paramiko
+
+from launcher.clock import Clock, SystemClock
+from launcher.errors import HostCommandFailed, HostUnreachable, LauncherError, TransportTimeout
+from launcher.transport import quote
+from launcher.transport.base import Command, Result
+from launcher.transport.ssh_dial import Connection, Timing, dial, unreachable
+from launcher.transport.ssh_session import HEARTBEAT, Session, SshStream
+from launcher.transport.ssh_socket import ChannelSocket
+from launcher.transport.target import SshTarget
+
+# sshd's MaxSessions is 10 and a closed session is freed a little later; TCP streams are not counted
+SESSIONS = 8
+_PATIENCE = 1.0  # seconds for a login shell to come to the command that is to be ended
+
+# TERM, half a second to obey, KILL; $0 is the process group
+_KILL = """
+kill -s TERM -- "-$0" || exit 0
+for i in 1 2 3 4 5; do sleep 0.1; kill -s 0 -- "-$0" || exit 0; done
+kill -s KILL -- "-$0"
+"""
+
+
+class SshTransport:
+    """One host, one connection; made when first needed and again after it was lost. Commands are never repeated."""
+
+    def __init__(self, target: SshTarget, *, timing: Timing | None = None, clock: Clock | None = None) -> None:
+        self._target = target
+        self._timing = timing or Timing()
+        self._clock = clock or SystemClock()
+        self._connection: Connection | None = None
+        self._closed = False
+        self._lock = threading.Lock()
+        self._slots = threading.BoundedSemaphore(SESSIONS)
+        # paramiko keeps the reason of a refusal in one place for all channels: of two refused at the same time each may
+        # get the other's, or none
+        self._opening = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return self._target.name
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know about the connection."""
+        return self._connection.warnings if self._connection is not None else ()
+
+    def open(self) -> None:
+        """Connect now. Raises HostUnreachable."""
+        self._live()
+
+    def run(self, command: Command) -> Result:
+        """Run to the end, which is when every holder of its output has closed it.
+
+        Raises HostUnreachable, TransportTimeout, and HostCommandFailed when the login shell does not obey.
+        """
+        began = self._clock.monotonic()
+        session = self._start(command)
+        stdout, stderr = [], []
+        try:
+            while True:
+                left = began + command.timeout - self._clock.monotonic()
+                if left <= 0:
+                    raise TransportTimeout(
+                        f"`{command.label}` did not end within {command.timeout:g} s", where=self.name
+                    )
+                chunk = session.read(min(left, HEARTBEAT))
+                if chunk is None:
+                    break
+                stdout.append(chunk[0])
+                stderr.append(chunk[1])
+            exit_code = session.exit_code()
+        finally:
+            self._finish(session)
+        seconds = self._clock.monotonic() - began
+        return Result(exit=exit_code, stdout=b"".join(stdout), stderr=b"".join(stderr), seconds=seconds)
+
+    def stream(self, command: Command) -> SshStream:
+        """Start a command and read its output as it comes."""
+        session = self._start(command)
+        return SshStream(session, lambda: self._finish(session), self._clock)
+
+    def connect(self, host: str, port: int, timeout: float) -> socket.socket:
+        """A TCP stream from the machine. Raises ConnectionRefusedError, TimeoutError, HostUnreachable."""
+        transport = self._live().transport
+        try:
+            with self._opening:
+                channel = transport.open_channel("direct-tcpip", (host, port), ("127.0.0.1", 0), timeout=timeout)
+        except paramiko.ChannelException as error:
+            if error.code == 1:
+                raise HostCommandFailed(
+                    f"the sshd of {self.name} forbids TCP forwarding", where=self.name, hint="AllowTcpForwarding yes"
+                ) from error
+            raise ConnectionRefusedError(f"{host}:{port} on {self.name}: {error.text}") from error
+        except (paramiko.SSHException, OSError, EOFError) as error:
+            if transport.is_active():
+                raise TimeoutError(f"{host}:{port} on {self.name} did not answer within {timeout:g} s") from error
+            raise unreachable(self._target, error) from error
+        # what httpcore asks of a socket, see ssh_socket
+        return cast(socket.socket, ChannelSocket(channel, transport, (host, port)))
+
+    def close(self) -> None:
+        """End the connection; twice is fine."""
+        with self._lock:
+            self._closed = True
+            if self._connection is not None:
+                self._connection.close()
+
+    def _live(self) -> Connection:
+        with self._lock:
+            if self._closed:
+                raise HostUnreachable(f"the connection to `{self.name}` was closed here", where=self.name)
+            if self._connection is not None and _is_dead(self._connection):
+                self._connection.close()
+                self._connection = None
+            if self._connection is None:
+                self._connection = dial(self._target, self._timing, self._clock)
+            return self._connection
+
+    def _start(self, command: Command) -> Session:
+        line = quote.login_line(quote.script(command))
+        deadline = self._clock.monotonic() + command.timeout
+        if not self._slots.acquire(timeout=command.timeout):
+            raise TransportTimeout(
+                f"`{command.label}` found no free session: {SESSIONS} commands run on `{self.name}`", where=self.name
+            )
+        try:
+            connection = self._live()
+            channel = self._open_session(connection.transport, deadline)
+            self._execute(channel, line, connection)
+        except (paramiko.SSHException, OSError, EOFError) as error:
+            self._slots.release()
+            raise unreachable(self._target, error) from error
+        except LauncherError:
+            self._slots.release()
+            raise
+        session = Session(channel, connection, self._target, self._clock)
+        session.feed(command.stdin)
+        return session
+
+    def _execute(self, channel: paramiko.Channel, line: str, connection: Connection) -> None:
+        try:
+            channel.exec_command(line.encode())
+        except (paramiko.SSHException, OSError, EOFError) as error:
+            channel.close()
+            if _is_dead(connection):
+                raise
+            raise HostCommandFailed(f"the sshd of `{self.name}` runs no commands: {error}", where=self.name) from error
+
+    def _open_session(self, transport: paramiko.Transport, deadline: float) -> paramiko.Channel:
+        while True:
+            try:
+                with self._opening:
+                    return transport.open_session(timeout=self._timing.channel)
+            except paramiko.ChannelException as error:
+                # MaxSessions: the server frees a session a little after we have closed it
+                if error.code != 2 or self._clock.monotonic() > deadline:
+                    raise HostCommandFailed(
+                        f"`{self.name}` opens no further session: {error.text}", where=self.name, hint="MaxSessions"
+                    ) from error
+            self._clock.sleep(random.uniform(0.02, 0.1))
+
+    def _finish(self, session: Session) -> None:
+        """Release a session; a command that still runs is ended, for sshd would leave it there."""
+        pid = 0
+        with contextlib.suppress(LauncherError):
+            pid = session.find_pid(_PATIENCE)
+        if not session.release():
+            return
+        self._slots.release()
+        if pid:
+            with contextlib.suppress(LauncherError):
+                self.run(Command(argv=("sh", "-c", _KILL, str(pid)), label="kill", timeout=5))
+
+
+def _is_dead(connection: Connection) -> bool:
+    return connection.transport.is_silent() or not connection.transport.is_active()

@@ -1,0 +1,75 @@
+"""Where an SSH connection goes: the record, and the `[user@]name[:port]` a person types. Pure.
+
+`ssh_config` fills the record from OpenSSH's own configuration, `ssh_dial` connects by it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from launcher.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SshTarget:
+    """Everything that is needed to reach one host over SSH."""
+
+    name: str  # as the user named it
+    address: str
+    user: str
+    port: int = 22
+    identity_files: tuple[Path, ...] = ()
+    identities_only: bool = False
+    identity_agent: str = ""  # path of the agent's socket; empty for none
+    known_hosts: tuple[Path, ...] = ()
+    host_key_alias: str = ""
+    accept_unknown: bool = False  # the user's ssh configuration says `StrictHostKeyChecking no` for this host
+    proxy_command: str = ""
+    via: SshTarget | None = None  # the jump host through which this one is reached
+    ssh_words: tuple[str, ...] = ()  # arguments with which ssh(1) reaches the same host
+
+    @property
+    def host_key_name(self) -> str:
+        """The name under which known_hosts lists this host."""
+        if self.host_key_alias:
+            return self.host_key_alias
+        return self.address if self.port == 22 else f"[{self.address}]:{self.port}"
+
+    def command(self, *options: str) -> str:
+        """An ssh command line to paste, which runs `true` there."""
+        words = self.ssh_words or ("-p", str(self.port), f"{self.user}@{self.address}")
+        return shlex.join(("ssh", *options, *words, "true"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """`[user@]name[:port]` taken apart; user is empty and port 0 where not given."""
+
+    name: str
+    user: str = ""
+    port: int = 0
+
+
+_DESTINATION = re.compile(
+    r"(?:(?P<user>[^@\s:/]+)@)?(?:\[(?P<six>[0-9A-Fa-f:.%\w-]+)\]|(?P<name>[^@\s:\[\]/]+))(?::(?P<port>[0-9]+))?\Z"
+)
+_BARE_IPV6 = re.compile(r"(?:(?P<user>[^@\s:/]+)@)?(?P<six>[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)\Z")
+
+
+def parse_destination(text: str) -> Destination:
+    """Take `[user@]name[:port]` or `ssh://...` apart. Raises UsageError for what ssh could read as an option."""
+    plain = text.removeprefix("ssh://").removesuffix("/") if text.startswith("ssh://") else text
+    found = _BARE_IPV6.match(plain) or _DESTINATION.match(plain)
+    if found is None or not plain.isprintable():
+        raise UsageError(f"{text!r} names no host", hint="write `name`, `user@name`, `name:port` or `[::1]:port`")
+    parts = found.groupdict()
+    name, user = parts.get("name") or parts["six"], parts["user"] or ""
+    if name.startswith("-") or user.startswith("-"):
+        raise UsageError(f"{text!r}: a host or user name cannot begin with `-`: ssh would read it as an option")
+    port = int(parts.get("port") or 0)
+    if port > 65535 or (parts.get("port") and not port):
+        raise UsageError(f"{text!r}: {parts['port']} is no TCP port")
+    return Destination(name=name, user=user, port=port)
