@@ -109,7 +109,7 @@ def load(folder: Path) -> Entry:
         phase=_choice(phase, PHASES) if (phase := node.get("phase")) else "",
         family=_text(node, "family"),
         engine=_range(node),
-        before=tuple(_constraint(item) for item in _list(node, "before")),
+        before=tuple(constraint_from(item) for item in _list(node, "before")),
         during=tuple(_pattern(item) for item in _list(node, "during")),
         remedies=tuple(_remedy(item) for item in _list(node, "remedies")),
         cleared_by=tuple(_texts(node, "cleared-by")),
@@ -124,7 +124,8 @@ def _folders(root: Path) -> Iterator[Path]:
         yield from sorted(path for path in (root / kind).iterdir() if path.is_dir())
 
 
-def _constraint(node: Node) -> Constraint:
+def constraint_from(node: Node) -> Constraint:
+    """One rule from its YAML form. Raises YamlError."""
     node.mapping(["when", "severity", "message", "engine", "subject"])
     return Constraint(
         when=_condition(node.need("when")),

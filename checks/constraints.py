@@ -6,40 +6,41 @@ import re
 from collections.abc import Iterable
 
 from checks import facts as fact_builder
-from checks.catalog import Constraint, Entry, entries
+from checks.catalog import Constraint, Entry, entry
 from checks.engines import load
 from checks.facts import Launch, load_newest
 from checks.flag_check import check_flags
 from checks.match import Facts
 from checks.model import Evidence, Finding, Severity
 from checks.remedies import fitting
+from checks.rule_index import Rules, of_entries
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+\.[A-Za-z0-9_.-]+)\}")
 _ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 
-def check(launch: Launch) -> list[Finding]:
-    """Every finding on a launch, errors first; one finding per id and subject."""
+def check(launch: Launch, rules: Iterable[Rules] | None = None) -> list[Finding]:
+    """Every finding on a launch, errors first; one finding per id and subject. `rules`: loaded before, for speed."""
     schema = load(launch.engine) if launch.engine else load_newest()
     facts, _ = fact_builder.build(launch)
-    findings = [*check_flags(launch.flags, launch.env, schema), *constrain(facts)]
+    findings = [*check_flags(launch.flags, launch.env, schema), *constrain(facts, rules)]
     unique: dict[tuple[str, str], Finding] = {}
     for finding in findings:
         unique.setdefault((finding.id, finding.subject), finding)
     return sorted(unique.values(), key=lambda finding: (_ORDER[finding.severity], finding.id))
 
 
-def constrain(facts: Facts, catalog: Iterable[Entry] | None = None) -> list[Finding]:
+def constrain(facts: Facts, rules: Iterable[Rules] | None = None) -> list[Finding]:
     """Findings of the `before` rules. Among the rules of one cause the first that holds speaks."""
     found = []
-    for item in entries() if catalog is None else catalog:
+    for item in of_entries() if rules is None else rules:
         rule = first_holding(item, facts)
         if rule is not None:
-            found.append(_finding(item, rule, facts))
+            found.append(_finding(item.id, rule, facts))
     return found
 
 
-def first_holding(item: Entry, facts: Facts) -> Constraint | None:
+def first_holding(item: Rules | Entry, facts: Facts) -> Constraint | None:
     """The first `before` rule of a cause that holds for these facts."""
     version = facts.get("engine.version")
     if not item.engine.contains(version):
@@ -47,15 +48,16 @@ def first_holding(item: Entry, facts: Facts) -> Constraint | None:
     return next((rule for rule in item.before if rule.engine.contains(version) and rule.when.holds(facts)), None)
 
 
-def _finding(item: Entry, rule: Constraint, facts: Facts) -> Finding:
+def _finding(slug: str, rule: Constraint, facts: Facts) -> Finding:
+    known = entry(slug)
     seen = sorted(name for name in rule.when.names if facts.get(name) is not None)
     return Finding(
-        id=item.id,
+        id=slug,
         severity=rule.severity,
         message=fill(rule.message, facts),
-        why=item.why,
+        why=known.why if known else "",
         evidence=tuple(Evidence(text=f"{name} = {facts[name]}", source=name) for name in seen),
-        remedies=fitting(item.remedies, facts, {}),
+        remedies=fitting(known.remedies, facts, {}) if known else (),
         subject=rule.subject,
     )
 

@@ -7,6 +7,7 @@ may be shared between threads; each concurrent request takes a connection of its
 from __future__ import annotations
 
 import json
+import select
 import socket
 import time
 from collections.abc import Iterator
@@ -242,14 +243,7 @@ def _core_errors() -> Iterator[None]:
 
 
 def _readable(sock: socket.socket) -> bool:
-    ready = getattr(sock, "recv_ready", None)  # an SSH channel: no file descriptor to poll
-    if ready is not None:
-        return bool(ready() or getattr(sock, "eof_received", False) or getattr(sock, "closed", False))
     try:
-        sock.settimeout(0.0)
-        sock.recv(1, socket.MSG_PEEK)
-    except (BlockingIOError, TimeoutError):
-        return False
-    except OSError:
+        return bool(select.select([sock], [], [], 0)[0])
+    except (OSError, ValueError):
         return True
-    return True

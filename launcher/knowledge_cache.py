@@ -1,4 +1,4 @@
-"""Keeps the log side of the knowledge as one JSON file in the user's cache: 4 ms to read instead of 300 ms to build.
+"""Keeps the knowledge as two JSON files in the user's cache, one per side: 4 ms to read instead of 700 ms to build.
 
 The file belongs to one state of the knowledge folders (names, sizes, times of change); any change builds a new one.
 A cache that cannot be written costs time, nothing else.
@@ -10,23 +10,39 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, TypeVar
 
+from checks import rule_index
 from checks.catalog import KNOWLEDGE
+from checks.rule_index import Rules
 from checks.signature_index import FORMAT, Index, build
+
+T = TypeVar("T")
 
 
 def index(root: Path = KNOWLEDGE, cache: Path | None = None) -> Index:
-    """The index of the knowledge under `root`. Raises YamlError when an entry is malformed."""
-    folder = cache or cache_folder()
-    path = folder / f"signatures-{_state(root)}.json"
+    """The log side of the knowledge under `root`. Raises YamlError when an entry is malformed."""
+    return _kept("signatures", FORMAT, build, Index.load, root, cache)
+
+
+def rules(root: Path = KNOWLEDGE, cache: Path | None = None) -> tuple[Rules, ...]:
+    """The `before` side of the knowledge under `root`. Raises YamlError when an entry is malformed."""
+    return _kept("rules", rule_index.FORMAT, rule_index.build, rule_index.load, root, cache)
+
+
+def _kept(
+    name: str, form: object, make: Callable[[Path], Any], load: Callable[[Any], T], root: Path, cache: Path | None
+) -> T:
+    path = (cache or cache_folder()) / f"{name}-{_state(root, form)}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
-        return Index.load(json.loads(path.read_bytes()))
-    document = build(root)
+        return load(json.loads(path.read_bytes()))
+    document = make(root)
     with suppress(OSError):
         _write(path, json.dumps(document))
-    return Index.load(document)
+    return load(document)
 
 
 def cache_folder() -> Path:
@@ -35,9 +51,9 @@ def cache_folder() -> Path:
     return Path(base) / "sglang-launcher"
 
 
-def _state(root: Path) -> str:
+def _state(root: Path, form: object) -> str:
     """A digest of what the index was made from, without reading it: 300 stat calls take 2 ms."""
-    digest = hashlib.blake2b(f"{FORMAT} {root}".encode(), digest_size=12)
+    digest = hashlib.blake2b(f"{form} {root}".encode(), digest_size=12)
     for kind, name in (("causes", "cause.yaml"), ("signs", "sign.yaml"), ("phases", "")):
         for entry in sorted(_entries(root / kind), key=lambda item: item.name):
             with suppress(OSError):
@@ -57,11 +73,11 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 def _write(path: Path, text: str) -> None:
     """Atomically, leaving one file: the ones of older states are removed."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".signatures-")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-")
     with os.fdopen(handle, "w") as file:
         file.write(text)
     Path(name).replace(path)
-    for old in path.parent.glob("signatures-*.json"):
+    for old in path.parent.glob(f"{path.stem.partition('-')[0]}-*.json"):
         if old != path:
             with suppress(OSError):
                 old.unlink()

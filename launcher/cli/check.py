@@ -82,8 +82,9 @@ def finding_json(item: Finding) -> dict[str, Any]:
 
 def _case(path: Path) -> list[Finding]:
     from checks.constraints import check
+    from launcher.knowledge_cache import rules
 
-    return check(_launch_of(path))
+    return check(_launch_of(path), rules())
 
 
 def _launch_of(path: Path) -> Launch:
@@ -118,6 +119,7 @@ def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model:
     from checks.constraints import check
     from launcher.facts import model_facts, to_launch
     from launcher.hostside.checkpoint import checkpoint
+    from launcher.knowledge_cache import rules
     from launcher.plan import offline_flags
 
     flags = offline_flags(profile)
@@ -129,10 +131,10 @@ def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model:
             raise UsageError(f"cannot read the facts in {facts}: {error}") from error
         if not isinstance(raw, dict) or "host" not in raw:
             raise UsageError(f"{facts} holds no facts", hint="`launch facts --host HOST > facts.json` writes them")
-        return check(to_launch(raw, flags, env))
+        return check(to_launch(raw, flags, env), rules())
     named = {"name": str(profile.model["name"].value)} if "name" in profile.model else {}
     seen = model_facts(checkpoint(str(model))) if model else named
-    return check(Launch(engine=engine or None, flags=flags, env=env, gpu=parse_gpu(gpu, profile), model=seen))
+    return check(Launch(engine=engine or None, flags=flags, env=env, gpu=parse_gpu(gpu, profile), model=seen), rules())
 
 
 def parse_gpu(text: str, profile: Profile) -> dict[str, Any]:

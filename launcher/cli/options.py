@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from launcher.errors import UsageError
-from launcher.hosts import Host, resolve
-from launcher.transport.base import Transport
+
+if TYPE_CHECKING:  # a command that needs no host must not pay for what reaches one
+    from launcher.hosts import Host
+    from launcher.transport.base import Transport
 
 HostName: TypeAlias = Annotated[
     str,
@@ -37,6 +39,8 @@ def host_of(name: str, hosts_file: Path | None) -> Host:
     """The host. Raises UsageError, ProfileError."""
     if not name:
         raise UsageError("which host?", hint="--host NAME, or `--host local` for this machine")
+    from launcher.hosts import resolve
+
     return resolve(name, hosts_file=hosts_file)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from itertools import islice
 from typing import Annotated
 
 import typer
 
 from launcher.cli.options import Json
+from launcher.clock import SystemClock
 from launcher.runs import RunStore
 
 
@@ -35,5 +35,5 @@ def main(
         return 0
     from launcher.cli import render
 
-    render.out().print(render.runs_table(runs, time.time()))
+    render.out().print(render.runs_table(runs, SystemClock().now().timestamp()))
     return 0

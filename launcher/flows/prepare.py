@@ -8,7 +8,6 @@ from datetime import date
 from typing import Any
 
 from checks import constraints
-from checks.catalog import entries
 from checks.engines import FlagSchema, from_document, load
 from checks.facts import Launch
 from checks.model import Finding, Severity
@@ -17,6 +16,7 @@ from launcher.errors import HostCommandFailed
 from launcher.facts import engine_version, to_launch
 from launcher.flows.capture import capture_host
 from launcher.hosts import Host
+from launcher.knowledge_cache import rules
 from launcher.plan import LaunchPlan, Target, make_plan
 from launcher.profiles import Accepted, Profile
 from launcher.transport.base import Transport
@@ -63,7 +63,7 @@ def prepare(transport: Transport, profile: Profile, host: Host, today: date) -> 
     plan = make_plan(profile, schema, target)
     launch = to_launch(raw, plan.flags, plan.env, asked_packages())
     ours = [*host_findings(raw, plan), *range_finding(profile, schema)]
-    found = [*ours, *(item for item in constraints.check(launch) if item.id not in {own.id for own in ours})]
+    found = [*ours, *(item for item in constraints.check(launch, rules()) if item.id not in {own.id for own in ours})]
     findings, accepted = settle(found, profile.accept, today)
     return Prepared(
         profile=profile,
@@ -94,7 +94,7 @@ def look(transport: Transport, profile: Profile, host: Host) -> dict[str, Any]:
 
 def asked_packages() -> frozenset[str]:
     """Every package that some rule looks at."""
-    names = (name for item in entries() for rule in item.before for name in rule.when.names)
+    names = (name for item in rules() for rule in item.before for name in rule.when.names)
     return frozenset(name.removeprefix("package.") for name in names if name.startswith("package."))
 
 

@@ -42,6 +42,11 @@ class LogCopy:
         run.log.touch()
         self.offset = self._resume()
 
+    @property
+    def seen(self) -> int:
+        """Bytes of the host's log that have arrived, an unfinished line included."""
+        return self.offset + len(self._pending)
+
     def _resume(self) -> int:
         """Where the host's log continues; whatever our copy holds beyond that point is dropped."""
         mark = self._run.read("log.offset") or {"remote": 0, "local": 0}

@@ -25,6 +25,7 @@ from launcher.transport.base import Transport
 
 HEALTH_EVERY = 1.0  # seconds while loading
 HEALTH_SOON = 0.2  # seconds once the HTTP server starts: ready → first probe within 0.5 s
+CATCH_UP = 5.0  # seconds to wait for the log at that moment
 NEAR_READY = ("warmup", "serving")
 
 
@@ -56,6 +57,7 @@ class Watching:
         self._zero = clock.monotonic() - seconds_since(run.info.get("started"), clock)
         self._health = 0
         self._next_health = 0.0
+        self._log_bytes = 0
         self.link_lost = ""
         self.stopping = False
         self.info: dict[str, Any] = {}  # what the server said about itself when it got ready
@@ -95,6 +97,7 @@ class Watching:
                     state=State.TIMED_OUT, reason=f"not ready {deadline:.0f} s after the start; {self._watch.doing}"
                 )
             if self._look_at_health():
+                self._catch_up()
                 return Ending(state=State.READY, reason="it answers, and it is this run")
 
     def pump(self, timeout: float) -> list[Event]:
@@ -158,6 +161,12 @@ class Watching:
             self.record(Answering(at=self.at, status=status))
         return status == 200 and self._prove()
 
+    def _catch_up(self) -> None:
+        """Take in the log up to the moment of the proof: it may come slower than the answers do."""
+        limit = self.at + CATCH_UP
+        while self._copy.seen < self._log_bytes and self.ended is None and self.at < limit:
+            self.pump(0.05)
+
     def _prove(self) -> bool:
         try:
             info = readiness.server_info(self.endpoint)
@@ -168,6 +177,7 @@ class Watching:
             self._next_health = self.at + HEALTH_EVERY
             self.record(Impostor(at=self.at, reason=f"cannot tell who answers: {error.message}"))
             return False
+        self._log_bytes = seen.log_bytes
         identity = readiness.identify(info, seen, self.plan)
         if identity.faults:
             self._next_health = self.at + 2.0

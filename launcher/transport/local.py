@@ -191,13 +191,14 @@ def feed_in_background(pipe: IO[bytes] | None, data: bytes) -> None:
 
 
 def _start(command: Command) -> subprocess.Popen[bytes]:
+    home = Path.home()
     text = quote.script(command).encode("utf-8", "surrogateescape")
     return subprocess.Popen(
         [b"/bin/sh", b"-c", text],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        cwd=Path.home(),
+        cwd=home if home.is_dir() else "/",  # as sshd does
         start_new_session=True,
     )
 

@@ -70,24 +70,12 @@ class SshTransport:
         """
         began = self._clock.monotonic()
         session = self._start(command)
-        stdout, stderr = [], []
         try:
-            while True:
-                left = began + command.timeout - self._clock.monotonic()
-                if left <= 0:
-                    raise TransportTimeout(
-                        f"`{command.label}` did not end within {command.timeout:g} s", where=self.name
-                    )
-                chunk = session.read(min(left, HEARTBEAT))
-                if chunk is None:
-                    break
-                stdout.append(chunk[0])
-                stderr.append(chunk[1])
+            stdout, stderr = self._drain(session, command)
             exit_code = session.exit_code()
         finally:
             self._finish(session)
-        seconds = self._clock.monotonic() - began
-        return Result(exit=exit_code, stdout=b"".join(stdout), stderr=b"".join(stderr), seconds=seconds)
+        return Result(exit=exit_code, stdout=stdout, stderr=stderr, seconds=self._clock.monotonic() - began)
 
     def stream(self, command: Command) -> SshStream:
         """Start a command and read its output as it comes."""
@@ -132,22 +120,24 @@ class SshTransport:
             return self._connection
 
     def _start(self, command: Command) -> Session:
-        line = quote.login_line(quote.script(command))
-        deadline = self._clock.monotonic() + command.timeout
         if not self._slots.acquire(timeout=command.timeout):
             raise TransportTimeout(
                 f"`{command.label}` found no free session: {SESSIONS} commands run on `{self.name}`", where=self.name
             )
         try:
-            connection = self._live()
+            return self._launch(command, self._live())
+        except BaseException:
+            self._slots.release()
+            raise
+
+    def _launch(self, command: Command, connection: Connection) -> Session:
+        line = quote.login_line(quote.script(command))
+        deadline = self._clock.monotonic() + command.timeout
+        try:
             channel = self._open_session(connection.transport, deadline)
             self._execute(channel, line, connection)
         except (paramiko.SSHException, OSError, EOFError) as error:
-            self._slots.release()
             raise unreachable(self._target, error) from error
-        except LauncherError:
-            self._slots.release()
-            raise
         session = Session(channel, connection, self._target, self._clock)
         session.feed(command.stdin)
         return session
@@ -174,17 +164,34 @@ class SshTransport:
                     ) from error
             self._clock.sleep(random.uniform(0.02, 0.1))
 
+    def _drain(self, session: Session, command: Command) -> tuple[bytes, bytes]:
+        deadline = self._clock.monotonic() + command.timeout
+        stdout: list[bytes] = []
+        stderr: list[bytes] = []
+        while True:
+            left = deadline - self._clock.monotonic()
+            if left <= 0:
+                raise TransportTimeout(f"`{command.label}` did not end within {command.timeout:g} s", where=self.name)
+            chunk = session.read(min(left, HEARTBEAT))
+            if chunk is None:
+                return b"".join(stdout), b"".join(stderr)
+            stdout.append(chunk[0])
+            stderr.append(chunk[1])
+
     def _finish(self, session: Session) -> None:
         """Release a session; a command that still runs is ended, for sshd would leave it there."""
-        pid = 0
-        with contextlib.suppress(LauncherError):
-            pid = session.find_pid(_PATIENCE)
+        group = session.group_to_end(_PATIENCE)
         if not session.release():
             return
-        self._slots.release()
-        if pid:
-            with contextlib.suppress(LauncherError):
-                self.run(Command(argv=("sh", "-c", _KILL, str(pid)), label="kill", timeout=5))
+        kill = Command(argv=("sh", "-c", _KILL, str(group)), label="kill", timeout=5)
+        try:
+            if group and not _is_dead(session.connection):
+                with contextlib.suppress(LauncherError):
+                    last = self._launch(kill, session.connection)
+                    self._drain(last, kill)
+                    last.release()
+        finally:
+            self._slots.release()
 
 
 def _is_dead(connection: Connection) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import paramiko
 
 from launcher.clock import Clock
-from launcher.errors import HostCommandFailed
+from launcher.errors import HostCommandFailed, LauncherError
 from launcher.transport.base import Result
 from launcher.transport.quote import Unwrap
 from launcher.transport.ssh_dial import Connection, unreachable
@@ -37,11 +37,6 @@ class Session:
         # a descriptor that is readable when either output has bytes or the channel has ended
         self._poll = select.poll()
         self._poll.register(channel.fileno(), select.POLLIN)
-
-    @property
-    def pid(self) -> int:
-        """Process group of the command on the host; 0 until it is known."""
-        return self._stdout.pid
 
     def feed(self, data: bytes) -> None:
         """Write its whole input and close it, without waiting for the command to read."""
@@ -91,13 +86,18 @@ class Session:
         number: int = getattr(signal, f"SIG{name}", _UNKNOWN_SIGNAL)
         return -number
 
-    def find_pid(self, timeout: float) -> int:
-        """The process group, waiting for the login shell where it has not come so far; output is lost."""
-        deadline = self._clock.monotonic() + timeout
-        while not self.pid and self.running and self._clock.monotonic() < deadline:
-            if self.read(0.1) is None:
-                break
-        return self.pid if self.running else 0
+    def group_to_end(self, patience: float) -> int:
+        """Process group of a command that has not ended, 0 otherwise. Output that comes meanwhile is lost.
+
+        Waits up to `patience` seconds where the login shell has not come to the command yet.
+        """
+        if self._released or not self.running or self._all_is_said():
+            return 0
+        deadline = self._clock.monotonic() + patience
+        with contextlib.suppress(LauncherError):
+            while not self._stdout.pid and self._clock.monotonic() < deadline and self.read(0.1) is not None:
+                pass
+        return self._stdout.pid if self.running else 0
 
     def release(self) -> bool:
         """Close the channel; False when that was done before."""
@@ -119,6 +119,9 @@ class Session:
         return bool(self._channel.eof_received or self._channel.closed) and not (
             self._channel.recv_ready() or self._channel.recv_stderr_ready()
         )
+
+    def _all_is_said(self) -> bool:
+        return bool(self._channel.eof_received) and self._channel.status_event.is_set()
 
     def _signal(self) -> str:
         return str(getattr(self._channel, "exit_signal", ""))
@@ -153,21 +156,31 @@ class SshStream:
         self._stderr = b""
 
     def __iter__(self) -> Iterator[bytes]:
-        while (chunk := self._session.read(HEARTBEAT)) is not None:
-            stdout, stderr = chunk
-            if stderr:
-                self._stderr = (self._stderr + stderr)[-STDERR_KEPT:]
-            yield stdout
+        while (chunk := self._next()) is not None:
+            yield chunk
 
     def result(self) -> Result:
         """How the command ended. Raises HostUnreachable, HostCommandFailed."""
         for _ in self:
             pass
         exit_code = self._session.exit_code()
-        self._finish()
         seconds = self._clock.monotonic() - self._began
         return Result(exit=exit_code, stdout=b"", stderr=self._stderr, seconds=seconds)
 
     def close(self) -> None:
         """Stop reading and end the command."""
         self._finish()
+
+    def _next(self) -> bytes | None:
+        try:
+            chunk = self._session.read(HEARTBEAT)
+        except LauncherError:
+            self._finish()
+            raise
+        if chunk is None:
+            self._finish()  # whoever reads to the end need not close
+            return None
+        stdout, stderr = chunk
+        if stderr:
+            self._stderr = (self._stderr + stderr)[-STDERR_KEPT:]
+        return stdout

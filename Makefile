@@ -1,0 +1,49 @@
+# `make run` launches the real engine on this machine; `make test` sets up and runs the suite. Both need nothing but
+# python3 (3.11+), pip and, for what is missing, apt as root.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export SGLANG_LAUNCHER_CACHE ?= $(HOME)/.cache/sglang-launcher
+
+.PHONY: help run run-broken stop test lint engine engine-test bench docs clean system
+
+help:
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/.ready: pyproject.toml
+	@tools/setup_venv.sh $(VENV) $(PYTHON)
+
+system: ## install what the machine lacks (OpenSSH server, flock …)
+	@tools/setup_system.sh
+
+engine: $(VENV)/.ready ## put the real engine and a small model into the cache folder (first time: minutes)
+	@$(PYTHON) tools/setup_engine.py
+
+run: engine ## launch the real engine on this machine through the product itself
+	@$(BIN)/launch profile smollm2-135m-cpu --host local
+	@printf '\nnext: launch profile smollm2-135m-broken --host local --set port=30001, then diagnose last-crash\n      make stop\n      (the commands are in $(BIN))\n'
+
+stop: $(VENV)/.ready ## stop everything that `make run` started
+	@$(BIN)/launch stop --all --host local
+
+test: system $(VENV)/.ready lint ## the whole suite without the engine
+	@$(BIN)/pytest -n 2 -m 'not engine'
+
+engine-test: system engine ## the suite's tests on the real engine
+	@$(BIN)/pytest -m engine -v
+
+lint: $(VENV)/.ready ## ruff, mypy, import contracts, knowledge lint
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --config pyproject.toml --no-cache
+	@$(BIN)/python -m checks.lint
+
+bench: engine ## the figures the project promises, with their method
+	@$(BIN)/python tools/bench.py
+
+docs: $(VENV)/.ready ## regenerate the reference pages
+	@$(BIN)/python tools/generate_docs.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

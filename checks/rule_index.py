@@ -1,0 +1,54 @@
+"""The `before` side of the knowledge as one JSON document: what a check of one launch has to load.
+
+Reasons and remedies stay in the folders and are read for the few rules that fire. The log side is `signature_index`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from checks.catalog import KNOWLEDGE, Constraint, Entry, constraint_from, entries
+from checks.model import EngineRange
+from checks.yamlfile import from_plain, read
+
+FORMAT = 1  # of the document; part of the name under which it is cached
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The rules of one cause."""
+
+    id: str
+    engine: EngineRange
+    before: tuple[Constraint, ...]
+
+
+def of_entries(items: Iterable[Entry] | None = None) -> tuple[Rules, ...]:
+    """Rules straight from the knowledge files."""
+    found = entries() if items is None else items
+    return tuple(Rules(id=item.id, engine=item.engine, before=item.before) for item in found if item.before)
+
+
+def build(root: Path = KNOWLEDGE) -> list[dict[str, Any]]:
+    """The document. Raises YamlError when an entry is malformed."""
+    rows = []
+    for item in entries(root):
+        if item.before:
+            node = read(item.folder / "cause.yaml")
+            rows.append({"id": item.id, "engine": item.engine.text, "before": node.need("before").plain()})
+    return rows
+
+
+def load(document: Iterable[Mapping[str, Any]]) -> tuple[Rules, ...]:
+    """Rules out of a document. Raises KeyError or TypeError when it is none."""
+    return tuple(
+        Rules(
+            id=row["id"],
+            engine=EngineRange(row["engine"]),
+            before=tuple(constraint_from(from_plain(rule, row["id"])) for rule in row["before"]),
+        )
+        for row in document
+    )

@@ -1,0 +1,79 @@
+"""Fixtures for the whole suite: a real sshd on loopback, and transports that the contract tests run over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from launcher import hosts
+from launcher.transport.base import Transport
+from launcher.transport.local import LocalTransport
+from launcher.transport.ssh import SshTransport
+from launcher.transport.ssh_config import CONFIG_VARIABLE
+from tests.support import sshd
+from tests.support.sshd import Sshd
+
+GPU_BOX = "gpu-box"
+
+
+@pytest.fixture(scope="session")
+def sshd_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """$HOME of whoever logs in through `sshd_server`: empty, so that nobody's .bashrc slows or bends the tests."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="session")
+def sshd_server(tmp_path_factory: pytest.TempPathFactory, sshd_home: Path) -> Iterator[Sshd]:
+    """One server for all tests that only run commands. Tests that disturb a server start their own by `start_sshd`."""
+    if reason := sshd.missing():
+        pytest.skip(reason)
+    server = sshd.start(tmp_path_factory.mktemp("sshd"), GPU_BOX, [f"SetEnv HOME={sshd_home}"])
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def start_sshd(tmp_path: Path, sshd_home: Path) -> Iterator[Callable[..., Sshd]]:
+    """Start further servers: start_sshd(alias, *lines for sshd_config). They are stopped afterwards."""
+    if reason := sshd.missing():
+        pytest.skip(reason)
+    running: list[Sshd] = []
+
+    def start(alias: str, *settings: str, home: Path = sshd_home) -> Sshd:
+        server = sshd.start(tmp_path / f"sshd-{alias}", alias, [*settings, f"SetEnv HOME={home}"])
+        running.append(server)
+        return server
+
+    yield start
+    for server in running:
+        server.stop()
+
+
+@pytest.fixture
+def gpu_box(sshd_server: Sshd, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A host name that leads to the shared sshd, through OpenSSH's own configuration."""
+    monkeypatch.setenv(CONFIG_VARIABLE, str(sshd_server.config))
+    return sshd_server.alias
+
+
+@pytest.fixture(scope="session")
+def ssh_transport(sshd_server: Sshd) -> Iterator[SshTransport]:
+    """One connection to the shared sshd, for tests that do not care about connecting."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(CONFIG_VARIABLE, str(sshd_server.config))
+        target = hosts.resolve(sshd_server.alias).ssh
+    assert target is not None
+    transport = SshTransport(target)
+    yield transport
+    transport.close()
+
+
+@pytest.fixture(params=["local", "ssh"])
+def transport(request: pytest.FixtureRequest) -> Transport:
+    """Each way to a machine: what holds for one must hold for the other."""
+    if request.param == "local":
+        return LocalTransport()
+    found: Transport = request.getfixturevalue("ssh_transport")
+    return found

@@ -1,0 +1,48 @@
+"""What counts as a secret, and that it disappears from text."""
+
+import pytest
+
+from launcher.errors import UsageError
+from launcher.secrets import MASK, Masker, fetch, is_secret
+
+
+@pytest.mark.parametrize("name", ["HF_TOKEN", "api-key", "admin-api-key", "AWS_SECRET", "ssl-keyfile-password", "OPENAI_API_KEY"])
+def test_names_of_secrets(name: str) -> None:
+    assert is_secret(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK", "tokenizer-path", "max-total-tokens", "TOKENIZERS_PARALLELISM"]
+)
+def test_names_that_only_look_like_secrets(name: str) -> None:
+    assert not is_secret(name)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "server_args=ServerArgs(host='x', api_key='sk-12345', admin_api_key=\"other\")",
+        "server_args={'api_key': 'sk-12345', 'port': 1}",
+        'server_args={"api_key": "sk-12345"}',
+    ],
+)
+def test_the_engine_s_echo_of_a_key_is_masked_though_the_value_is_not_known(line: str) -> None:
+    masked = Masker()(line)
+    assert "sk-12345" not in masked
+    assert "other" not in masked
+    assert MASK in masked
+
+
+def test_known_values_are_masked_wherever_they_stand() -> None:
+    assert Masker(["hf_abcdef"])("GET /x?token=hf_abcdef&y") == f"GET /x?token={MASK}&y"
+
+
+def test_none_is_no_secret() -> None:
+    line = "server_args=ServerArgs(api_key=None)"
+    assert Masker()(line) == line
+
+
+def test_a_secret_that_is_not_exported_is_refused_before_anything_is_started() -> None:
+    with pytest.raises(UsageError, match="HF_TOKEN is not set"):
+        fetch(["HF_TOKEN"], {})
+    assert fetch(["HF_TOKEN"], {"HF_TOKEN": "x"}) == {"HF_TOKEN": "x"}

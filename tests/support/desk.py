@@ -1,0 +1,85 @@
+"""A launcher's desk for tests: real transports, the stand-in engine, a Run store in a temporary folder."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from checks.model import Verdict
+from launcher.clock import SystemClock
+from launcher.events import Event
+from launcher.flows.launch import Desk, LaunchOutcome, Options, launch
+from launcher.flows.prepare import Prepared
+from launcher.hosts import Host
+from launcher.profiles import Profile, override, resolve
+from launcher.runs import Run, RunStore
+from launcher.transport.base import Transport
+
+FAKE_ENGINE = Path(__file__).parent / "fake_engine"
+
+
+@dataclass(slots=True)
+class Witness:
+    """An Observer that remembers."""
+
+    events: list[Event] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    plans: list[Prepared] = field(default_factory=list)
+
+    def prepared(self, prepared: Prepared, run: Run | None) -> None:
+        self.plans.append(prepared)
+
+    def event(self, event: Event) -> None:
+        self.events.append(event)
+
+    def verdict(self, verdict: Verdict) -> None:
+        self.verdicts.append(verdict)
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+    def kinds(self) -> list[str]:
+        return [type(event).__name__ for event in self.events]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """One host with the stand-in engine, and what is needed to launch on it."""
+
+    folder: Path
+    transport: Transport
+    host: Host
+    desk: Desk
+    witness: Witness
+    port: int
+
+    def profile(self, mode: str = "healthy", *sets: str, envs: tuple[str, ...] = ()) -> Profile:
+        (self.folder / "profiles").mkdir(exist_ok=True)
+        (self.folder / "profiles" / "fake.yaml").write_text(
+            f"why: stand-in\nmodel: {{path: {self.folder}, served-name: fake}}\nflags: {{port: {self.port}}}\n"
+            f"env: {{FAKE_ENGINE: {mode}}}\n"
+        )
+        return override(resolve("fake", (self.folder / "profiles",)), sets, [], envs)
+
+    def launch(self, mode: str = "healthy", *sets: str, envs: tuple[str, ...] = (), **options: bool) -> LaunchOutcome:
+        chosen = Options(**{"validate": False, "ignore_findings": True, **options})
+        return launch(self.desk, self.profile(mode, *sets, envs=envs), self.host, chosen)
+
+
+def bench(folder: Path, transport: Transport) -> Bench:
+    """A bench whose runs live under `folder`."""
+    witness = Witness()
+    host = Host(
+        name=transport.name, python=sys.executable, work_dir=str(folder / "work"), env={"PYTHONPATH": str(FAKE_ENGINE)}
+    )
+    desk = Desk(transport=transport, store=RunStore(folder / "runs"), clock=SystemClock(), observer=witness)
+    return Bench(folder=folder, transport=transport, host=host, desk=desk, witness=witness, port=free_port())
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

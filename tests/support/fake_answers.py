@@ -1,0 +1,231 @@
+"""Reply bodies of the stand-in server: the JSON shapes of /generate, chat, /v1/models and /server_info.
+
+Shapes as SGLang 0.5.10 to 0.5.23 give them. Content comes from `fake_model`, damage from `faults`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tests.support.fake_model import FILLER, Output, healthy, logprob, pieces_of, prompt_logprob, token_id
+from tests.support.fake_speculation import speculate
+from tests.support.faults import Request, ids_of, spoil
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """One reply, plain and as a stream."""
+
+    status: int
+    body: Any
+    events: Iterable[Mapping[str, Any]] = ()  # made one by one, as they are sent
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """A finished generation: output after limits, with its counts."""
+
+    output: Output
+    prompt: tuple[str, ...]
+    cached: int
+    faults: frozenset[str]
+    info: Mapping[str, Any]
+    payload: Mapping[str, Any]
+
+    @property
+    def count(self) -> int:
+        extra = 3 if "wrong-count" in self.faults else 0
+        return len(ids_of(self.output)) + extra
+
+
+def server_info(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """/server_info of a small plain server."""
+    running = overrides.get("max_running_requests", 8)
+    info = {
+        "model_path": "/models/smol", "served_model_name": "smol", "version": "0.5.23", "dp_size": 1, "tp_size": 1,
+        "page_size": 1, "chunked_prefill_size": 512, "context_length": 4096, "max_req_input_len": 4090,
+        "max_total_num_tokens": 32768, "max_running_requests": running, "disable_radix_cache": False,
+        "speculative_algorithm": None, "speculative_num_steps": None, "speculative_num_draft_tokens": None,
+        "tool_call_parser": None, "reasoning_parser": None, "lora_paths": None, "is_embedding": False,
+        "cuda_graph_bs": [1, 2, 4, 8], "device": "cuda", "enable_metrics": False,
+        "internal_states": [{"effective_max_running_requests_per_dp": running}],
+    }  # fmt: skip
+    return info | dict(overrides)
+
+
+def models(info: Mapping[str, Any], faults: frozenset[str]) -> dict[str, Any]:
+    """/v1/models."""
+    name = "another-model" if "wrong-model" in faults else info["served_model_name"]
+    data = [] if "no-models" in faults else [{"id": name, "object": "model", "max_model_len": info["context_length"]}]
+    return {"object": "list", "data": data}
+
+
+def answer(
+    path: str,
+    payload: Mapping[str, Any],
+    info: Mapping[str, Any],
+    faults: frozenset[str],
+    request: Callable[[str, int], Request],
+) -> Reply:
+    """The reply to one generating request."""
+    prompt, pieces = _prompt(payload)
+    if "no-chat-template" in faults and path.endswith("/chat/completions"):
+        message = "Cannot use chat template functions because tokenizer.chat_template is not set"
+        return Reply(status=400, body={"object": "error", "message": message, "type": "BadRequestError", "code": 400})
+    if len(pieces) > info["max_req_input_len"] and "accepts-too-long" not in faults:
+        message = f"The input ({len(pieces)} tokens) is longer than the model's context length."
+        return Reply(status=400, body={"error": {"message": message}})
+    if payload.get("return_logprob") and "no-logprob-support" in faults:
+        return Reply(status=400, body={"error": {"message": "return_logprob is not supported with DFLASH"}})
+    seen = request(prompt, len(pieces))
+    output = spoil(healthy(prompt, payload, info), faults, seen)
+    output = speculate(_limit(output, payload, faults), info, faults)
+    cached = len(pieces) - 1 if seen.seen and not info["disable_radix_cache"] else 0
+    done = Done(output=output, prompt=pieces, cached=cached, faults=faults, info=info, payload=payload)
+    chat = path.endswith("/chat/completions")
+    body = _chat_body(done) if chat else _generate_body(done, len(output.pieces))
+    events = (_chat_events(done) if chat else _generate_events(done)) if payload.get("stream") else ()
+    return Reply(status=200, body=body, events=events, tokens=done.count)
+
+
+def _prompt(payload: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+    if "messages" in payload:
+        text = "\n\n".join(str(message.get("content") or "") for message in payload["messages"])
+    elif "input_ids" in payload:
+        text = " ".join(str(item) for item in payload["input_ids"])
+    else:
+        text = str(payload.get("text") or "")
+    return text, pieces_of(text)
+
+
+def _limit(output: Output, payload: Mapping[str, Any], faults: frozenset[str]) -> Output:
+    sampling = payload.get("sampling_params") or payload
+    most = int(sampling.get("max_new_tokens") or sampling.get("max_tokens") or 128)
+    pieces, ids, finish = output.pieces, output.ids, output.finish
+    if "ignores-max-tokens" in faults:
+        most += 5
+    if sampling.get("ignore_eos") and len(pieces) < most and pieces:
+        filler = pieces_of(" " + FILLER)
+        pieces += (filler * (most // len(filler) + 1))[: most - len(pieces)]
+    if len(pieces) > most:
+        pieces, ids, finish = pieces[:most], ids[:most], "length"
+    elif sampling.get("ignore_eos"):
+        finish = "length"
+    if finish == "length" and "wrong-finish" in faults:
+        finish = "stop"
+    stops = sampling.get("stop") or ()
+    if stops and "ignores-stop" not in faults:
+        pieces, finish = _stop(pieces, [stops] if isinstance(stops, str) else stops, finish)
+    return replace(output, pieces=pieces, ids=ids[: len(pieces)], finish=finish)
+
+
+def _stop(pieces: tuple[str, ...], stops: list[str], finish: str) -> tuple[tuple[str, ...], str]:
+    text = "".join(pieces)
+    found = [place for stop in stops if (place := text.find(stop)) >= 0]
+    return (pieces_of(text[: min(found)]), "stop") if found else (pieces, finish)
+
+
+def _logprobs(done: Done) -> list[list[Any]]:
+    rows = []
+    for position, (piece, token) in enumerate(zip(done.output.pieces, ids_of(done.output), strict=False)):
+        rows.append([_spoiled_logprob(logprob(piece, position), position, done.faults), token, None])
+    return rows
+
+
+def _spoiled_logprob(value: float, position: int, faults: frozenset[str]) -> float | None:
+    if "nan-logprobs" in faults:
+        return None
+    if "nan-literal" in faults and position % 2:
+        return math.nan
+    if "flat-logprobs" in faults:
+        return -11.93
+    return value
+
+
+def _prompt_logprobs(done: Done) -> list[list[Any]]:
+    rows: list[list[Any]] = []
+    for position, piece in enumerate(done.prompt):
+        value: float | None = prompt_logprob(piece, position)
+        if "random-weights" in done.faults and value is not None:
+            value = value / 10 - 10.4
+        if done.payload.get("lora_path") and "adapter-ignored" not in done.faults and value is not None:
+            value *= 0.9
+        value = None if position == 0 else _spoiled_logprob(float(value or 0), position, done.faults)
+        rows.append([value, token_id(piece), None])
+    return rows
+
+
+def _top_logprobs(done: Done) -> list[list[list[Any]] | None]:
+    rows: list[list[list[Any]] | None] = [None]
+    for position, piece in enumerate(done.prompt[1:], 1):
+        shares = [0.6, 0.2, 0.1, 0.05, 0.02]
+        if "logprobs-drift" in done.faults and position % 2:
+            shares = [0.3, 0.3, 0.2, 0.1, 0.05]
+        if "logprobs-jitter" in done.faults:
+            shares = [share * (1 + 0.01 * (position % 3 - 1)) for share in shares]
+        rows.append([[math.log(share), token_id(f"{piece}{rank}"), None] for rank, share in enumerate(shares)])
+    return rows
+
+
+def _generate_body(done: Done, upto: int) -> dict[str, Any]:
+    whole = upto >= len(done.output.pieces)
+    meta: dict[str, Any] = {
+        "id": "1", "prompt_tokens": len(done.prompt), "cached_tokens": done.cached, "e2e_latency": 0.1,
+        "completion_tokens": done.count if whole else upto,
+        "finish_reason": {"type": done.output.finish} if whole else None,
+        **done.output.meta,
+    }  # fmt: skip
+    if done.payload.get("return_logprob") and "drops-logprobs" not in done.faults:
+        meta["output_token_logprobs"] = _logprobs(done)[:upto]
+        start = int(done.payload.get("logprob_start_len", -1))
+        meta["input_token_logprobs"] = _prompt_logprobs(done)[start:] if start >= 0 else []
+        if start >= 0 and done.payload.get("top_logprobs_num"):
+            meta["input_top_logprobs"] = _top_logprobs(done)
+    return {
+        "text": "".join(done.output.pieces[:upto]),
+        "output_ids": list(ids_of(done.output))[:upto],
+        "meta_info": meta,
+    }
+
+
+def _generate_events(done: Done) -> Iterator[Mapping[str, Any]]:
+    for upto in range(1, len(done.output.pieces) + 1):
+        yield _generate_body(done, upto)
+    if not done.output.pieces:
+        yield _generate_body(done, 0)
+
+
+def _chat_body(done: Done) -> dict[str, Any]:
+    message = {
+        "role": "assistant", "content": done.output.text or None, "tool_calls": list(done.output.calls) or None,
+        "reasoning_content": "".join(done.output.reasoning) or None,
+    }  # fmt: skip
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": done.output.finish}
+    return {"id": "1", "object": "chat.completion", "model": done.info["served_model_name"], "choices": [choice],
+            "usage": _usage(done)}  # fmt: skip
+
+
+def _chat_events(done: Done) -> Iterator[Mapping[str, Any]]:
+    def event(delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
+        return {"id": "1", "object": "chat.completion.chunk", "usage": None,
+                "choices": [{"index": 0, "delta": dict(delta), "finish_reason": finish}]}  # fmt: skip
+
+    yield event({"role": "assistant", "content": ""})
+    for piece in done.output.reasoning:
+        yield event({"reasoning_content": piece, "content": None})
+    for piece in done.output.pieces:
+        yield event({"content": piece})
+    if done.output.calls:
+        yield event({"tool_calls": [dict(call) for call in done.output.calls]})
+    yield event({}, done.output.finish if "stream-no-finish" not in done.faults else None)
+    if (done.payload.get("stream_options") or {}).get("include_usage"):
+        yield {"id": "1", "object": "chat.completion.chunk", "choices": [], "usage": _usage(done)}
+
+
+def _usage(done: Done) -> dict[str, Any]:
+    return {"prompt_tokens": len(done.prompt), "completion_tokens": done.count,
+            "total_tokens": len(done.prompt) + done.count}  # fmt: skip
