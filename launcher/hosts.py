@@ -19,6 +19,7 @@ from launcher.transport.ssh_config import Wish, resolve_target
 from launcher.transport.target import Destination, SshTarget, parse_destination
 
 LOCAL = "local"
+REPLAY = "replay:"
 DEFAULT_WORK_DIR = "~/.sglang-launcher"
 INVENTORY = "hosts.yaml"
 
@@ -42,14 +43,17 @@ class Host:
     cuda_home: str = ""
     engine: str = ""  # a note for people
     facts: Path | None = None  # recorded facts, to plan without the machine
+    replay: Path | None = None  # a run's folder that answers in place of a machine
 
 
 def resolve(name: str, *, hosts_file: Path | None = None) -> Host:
-    """The host that `[user@]name[:port]` or `local` means.
+    """The host that `[user@]name[:port]`, `local` or `replay:RUNDIR` means.
 
     Raises UsageError for a name that is none, ProfileError for a faulty inventory or ssh_config. Whether there is such
     a machine shows when connecting.
     """
+    if name.startswith(REPLAY):
+        return Host(name=name, replay=Path(name.removeprefix(REPLAY)))
     to = parse_destination(name)
     entry = _entry(to.name, hosts_file)
     if to.name == LOCAL:

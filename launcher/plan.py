@@ -10,7 +10,7 @@ from typing import Any
 from checks.engines import FlagSchema
 from checks.model import FlagValue
 from launcher.errors import PlanRefused
-from launcher.profiles import Profile
+from launcher.profile_file import Profile
 from launcher.secrets import FROM_ENV, is_secret
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", "30000"
@@ -80,7 +80,7 @@ class Target:
 
 
 def make_plan(profile: Profile, schema: FlagSchema, target: Target) -> LaunchPlan:
-    """The plan. Raises PlanRefused when the profile cannot be launched at all, whatever the engine says of its flags."""
+    """The plan. Raises PlanRefused when the profile cannot be launched at all, whatever the engine may say."""
     if profile.abstract:
         raise PlanRefused(f"`{profile.name}` is abstract: it only serves to be extended", where=profile.path)
     flags = offline_flags(profile)

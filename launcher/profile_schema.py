@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from checks.engines import FlagSchema
-from launcher.profiles import ACCEPT_KEYS, HARDWARE_KEYS, MODEL_KEYS
+from launcher.profile_file import ACCEPT_KEYS, HARDWARE_KEYS, MODEL_KEYS
 
 _SCALAR = {"type": ["string", "number", "boolean"]}
 

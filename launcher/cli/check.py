@@ -16,7 +16,8 @@ from checks.model import Finding, Severity
 from launcher.cli.exits import Exit
 from launcher.cli.options import Envs, HostName, HostsFile, Json, ProfilesFolder, Sets, Unsets, connected, host_of
 from launcher.errors import UsageError
-from launcher.profiles import Profile, override, resolve, search_path
+from launcher.profile_file import Profile
+from launcher.profiles import for_engine, override, resolve, search_path
 
 
 def main(
@@ -117,12 +118,14 @@ def _live(profile: Profile, name: str, hosts_file: Path | None, *, fast: bool) -
 
 def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model: Path | None) -> list[Finding]:
     from checks.constraints import check
+    from checks.engines import load
     from launcher.facts import model_facts, to_launch
     from launcher.hostside.checkpoint import checkpoint
     from launcher.knowledge_cache import rules
-    from launcher.plan import offline_flags
+    from launcher.plan import offline_flags, spell
 
-    flags = offline_flags(profile)
+    profile = for_engine(profile, engine or None)
+    flags, _ = spell(offline_flags(profile), load(engine))
     env = {key: item.value for key, item in profile.env.items() if not item.secret}
     if facts is not None:
         try:

@@ -56,8 +56,8 @@ def explain(found: Run, *, as_json: bool, as_markdown: bool, apply: str) -> int:
         info = found.info
         console = render.out()
         console.print(
-            f"[bold]run[/]      {found.id}: {render.state_text(info)}, profile {info.get('profile')} on {info.get('host')}, "
-            f"SGLang {info.get('engine')}"
+            f"[bold]run[/]      {found.id}: {render.state_text(info)}, "
+            f"profile {info.get('profile')} on {info.get('host')}, SGLang {info.get('engine')}"
         )
         render.diagnosis(console, diagnosis, found.state)
     if apply:

@@ -11,7 +11,8 @@ import typer
 
 from launcher.cli.options import HostName, HostsFile, ProfilesFolder, connected, host_of
 from launcher.flows.prepare import look
-from launcher.profiles import Profile, resolve, search_path
+from launcher.profile_file import Profile
+from launcher.profiles import resolve, search_path
 
 
 def main(

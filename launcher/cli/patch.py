@@ -20,7 +20,8 @@ def write_patched(run: Run, diagnosis: Diagnosis, name: str) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     profile = str(run.info.get("profile", ""))
     path.write_text(dump(patched(profile, run.id, diagnosis, remedy)))
-    return f"wrote {path}: {profile} with {', '.join((*remedy.set, *remedy.env)) or 'less'} (launch show {name} --resolved)"
+    changed = ", ".join((*remedy.set, *remedy.env)) or "less"
+    return f"wrote {path}: {profile} with {changed} (launch show {name} --resolved)"
 
 
 def first_applicable(diagnosis: Diagnosis) -> Remedy:

@@ -15,7 +15,7 @@ from launcher.cli.options import Envs, HostName, HostsFile, Json, ProfilesFolder
 from launcher.clock import SystemClock
 from launcher.flows.launch import Desk, LaunchOutcome, Observer, Options, launch
 from launcher.profiles import override, resolve, search_path
-from launcher.runs import RunStore, State
+from launcher.runs import Run, RunStore, State
 
 
 def main(
@@ -27,6 +27,7 @@ def main(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="look, plan and check; start nothing")] = False,
     no_validate: Annotated[bool, typer.Option("--no-validate", help="stop at ready, do not probe")] = False,
     no_check: Annotated[bool, typer.Option("--no-check", help="start although a check says it will not work")] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="do not ask the engine itself before starting it")] = False,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="return as soon as the process runs")] = False,
     profiles: ProfilesFolder = None,
     hosts_file: HostsFile = None,
@@ -35,7 +36,13 @@ def main(
     """Check, start, watch and validate a profile on a host."""
     profile = override(resolve(name, search_path(profiles)), sets or [], unsets or [], envs or [])
     where = host_of(host, hosts_file)
-    options = Options(dry_run=dry_run, detach=detach, validate=not no_validate, ignore_findings=no_check)
+    options = Options(
+        dry_run=dry_run,
+        detach=detach,
+        validate=not no_validate and where.replay is None,
+        ignore_findings=no_check,
+        ask_engine=not (fast or no_check) and where.replay is None,
+    )
     observer: Observer = screen.Quiet() if as_json else screen.Screen(render.err())
     with connected(where) as transport:
         desk = Desk(transport=transport, store=RunStore(), clock=SystemClock(), observer=observer)
@@ -44,6 +51,8 @@ def main(
         finally:
             if isinstance(observer, screen.Screen):
                 observer.close()
+    if where.replay is not None and not as_json:
+        screen.recorded(render.err(), Run(id=where.replay.name, folder=where.replay).read("validation"))
     return finish(outcome, as_json=as_json)
 
 

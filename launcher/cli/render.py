@@ -61,10 +61,8 @@ def runs_table(runs: Iterable[Run], now: float) -> Table:
         table.add_column(name, no_wrap=name != "profile")
     for run in runs:
         info = run.info
-        table.add_row(
-            run.id, state_text(info), str(info.get("profile", "")), str(info.get("host", "")), str(info.get("engine", "")),
-            age(now - float(info.get("created", now))),
-        )  # fmt: skip
+        cells = (str(info.get(key, "")) for key in ("profile", "host", "engine"))
+        table.add_row(run.id, state_text(info), *cells, age(now - float(info.get("created", now))))
     return table
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -143,6 +145,16 @@ def outcome(console: Console, ended: LaunchOutcome) -> None:
         console.print(f"[dim]next[/]     {escape(line)}")
 
 
+def recorded(console: Console, document: Mapping[str, Any] | None) -> None:
+    """The verdicts of a replayed run, as they were recorded."""
+    if document is None:
+        return
+    console.print("[bold]probes[/]   (recorded)")
+    for item in document["verdicts"]:
+        console.print(f"  {_OUTCOME[Outcome(item['outcome'])]} {item['id']}: {escape(item['message'])}")
+    console.print(f"[bold]verdict[/]  [bold]{document['level']}[/]: {escape(document['summary'])} [dim](recorded)[/]")
+
+
 def validation(console: Console, result: Validation) -> None:
     """The verdict of a validation."""
     colour = "green" if result.outcome is Outcome.PASS else "red" if result.outcome is Outcome.FAIL else "yellow"
@@ -181,22 +193,22 @@ def host_line(prepared: Prepared) -> str:
 def _event_text(event: Event) -> str:
     match event:
         case Started():
-            return f"started, pid {event.pid}"
+            text = f"started, pid {event.pid}"
         case Stalled():
-            return (
-                f"[bold red]stalled[/] in {event.phase}: nothing moved for {event.silent:.0f} s; {escape(event.doing)}"
-            )
+            doing = escape(event.doing)
+            text = f"[bold red]stalled[/] in {event.phase}: nothing moved for {event.silent:.0f} s; {doing}"
         case Overdue():
-            return f"[yellow]{event.phase} takes longer than {event.limit:.0f} s[/]: {escape(event.doing)}"
+            text = f"[yellow]{event.phase} takes longer than {event.limit:.0f} s[/]: {escape(event.doing)}"
         case Resumed():
-            return "moving again"
+            text = "moving again"
         case Impostor():
-            return f"[bold red]it answers, but it is not proved to be this run[/]: {escape(event.reason)}"
+            text = f"[bold red]it answers, but it is not proved to be this run[/]: {escape(event.reason)}"
         case LinkLost():
-            return f"[yellow]connection lost[/] ({escape(event.reason)}); the run goes on, trying again"
+            text = f"[yellow]connection lost[/] ({escape(event.reason)}); the run goes on, trying again"
         case Exited(state="vanished"):
-            return "[bold red]the process is gone[/] and left no exit code"
+            text = "[bold red]the process is gone[/] and left no exit code"
         case Exited():
-            return f"[bold red]exited with {event.code}[/]"
+            text = f"[bold red]exited with {event.code}[/]"
         case _:
-            return escape(str(event))
+            text = escape(str(event))
+    return text

@@ -11,7 +11,8 @@ import typer
 
 from launcher.cli.options import Envs, Json, ProfilesFolder, Sets, Unsets
 from launcher.flows.launch import profile_json
-from launcher.profiles import Profile, override, resolve, search_path
+from launcher.profile_file import Profile
+from launcher.profiles import override, resolve, search_path
 
 
 def main(

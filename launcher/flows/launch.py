@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from datetime import date
 from typing import Any, Protocol
 
 from checks.model import Diagnosis, Outcome, Verdict
@@ -17,12 +18,13 @@ from launcher.clock import Clock
 from launcher.errors import LauncherError, PlanRefused
 from launcher.events import Event, Started
 from launcher.flows.diagnosing import diagnose_run
-from launcher.flows.prepare import Prepared, prepare
+from launcher.flows.preflight import DryRun, dry_run
+from launcher.flows.prepare import Prepared, prepare, settle
 from launcher.flows.validate import validate
 from launcher.flows.watching import Ending, Watching
 from launcher.hosts import Host
 from launcher.plan import LaunchPlan, from_json
-from launcher.profiles import Profile
+from launcher.profile_file import EnvSetting, Profile, Setting
 from launcher.runs import Run, RunStore, State
 from launcher.script import launch_script
 from launcher.secrets import Masker, fetch
@@ -40,6 +42,7 @@ class Options:
     detach: bool = False  # return as soon as the process runs
     validate: bool = True
     ignore_findings: bool = False  # start although an error finding says it will not work
+    ask_engine: bool = True  # let the engine resolve its arguments on the host first, when it has not done so before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +90,9 @@ class Desk:
 def launch(desk: Desk, profile: Profile, host: Host, options: Options) -> LaunchOutcome:
     """The whole launch. Raises LauncherError for what is not the run's own end (host unreachable, port taken…)."""
     prepared = prepare(desk.transport, profile, host, desk.clock.now().date())
+    if options.ask_engine and not prepared.errors and not passed_before(desk.store, prepared.plan):
+        desk.observer.say("asking the engine itself whether it takes these arguments (as long as importing it takes)")
+        prepared = with_dry_run(prepared, dry_run(desk.transport, prepared), desk.clock.now().date())
     if options.dry_run:
         desk.observer.prepared(prepared, None)
         refused = bool(prepared.errors)
@@ -103,6 +109,24 @@ def launch(desk: Desk, profile: Profile, host: Host, options: Options) -> Launch
         return LaunchOutcome(run=run, state=State.STARTING, reason="started; `launch attach` follows it")
     watching = Watching(run, prepared.plan, desk.transport, desk.clock, masker, desk.observer.event)
     return see_through(desk, watching, expect=profile.expect, probes=options.validate)
+
+
+def passed_before(store: RunStore, plan: LaunchPlan) -> bool:
+    """Whether a run with exactly these arguments, on that host and engine, got ready before: no need to ask again."""
+    same = {"digest": plan.digest, "host": plan.host, "engine": plan.engine}
+    return any("ready" in info and same.items() <= info.items() for info in (run.info for run in store.all()))
+
+
+def with_dry_run(prepared: Prepared, dry: DryRun, today: date) -> Prepared:
+    """The preparation with what the engine itself said; a cause that a check had named is not named twice."""
+    known = {finding.id for finding in prepared.findings}
+    fresh, accepted = settle([item for item in dry.findings if item.id not in known], prepared.profile.accept, today)
+    return replace(
+        prepared,
+        findings=(*prepared.findings, *fresh),
+        accepted=(*prepared.accepted, *accepted),
+        effective=dry.effective,
+    )
 
 
 def see_through(desk: Desk, watching: Watching, *, expect: Mapping[str, Any], probes: bool) -> LaunchOutcome:
@@ -178,6 +202,8 @@ def _record(desk: Desk, prepared: Prepared) -> Run:
     run.write("facts", prepared.facts)
     run.write("launch", asdict(prepared.launch))
     run.write("findings", [asdict_finding(item) for item in prepared.findings])
+    if prepared.effective:
+        run.write("effective", prepared.effective)
     run.write_text("launch.sh", launch_script(plan, run.id))
     return run
 
@@ -215,13 +241,17 @@ def profile_json(profile: Profile) -> dict[str, Any]:
         "why": profile.why,
         "engine": profile.engine.text,
         "digest": profile.digest,
-        "model": {name: asdict(item) for name, item in profile.model.items()},
-        "hardware": {name: asdict(item) for name, item in profile.hardware.items()},
-        "flags": {name: asdict(item) for name, item in profile.flags.items()},
-        "env": {name: asdict(item) for name, item in profile.env.items()},
+        "model": {name: _setting_json(item) for name, item in profile.model.items()},
+        "hardware": {name: _setting_json(item) for name, item in profile.hardware.items()},
+        "flags": {name: _setting_json(item) for name, item in profile.flags.items()},
+        "env": {name: _setting_json(item) for name, item in profile.env.items()},
         "expect": dict(profile.expect),
         "accept": [{**asdict(item), "until": str(item.until) if item.until else None} for item in profile.accept],
     }
+
+
+def _setting_json(item: Setting | EnvSetting) -> dict[str, Any]:
+    return {**asdict(item), "engine": item.engine.text}
 
 
 def asdict_finding(item: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
@@ -18,7 +18,8 @@ from launcher.flows.capture import capture_host
 from launcher.hosts import Host
 from launcher.knowledge_cache import rules
 from launcher.plan import LaunchPlan, Target, make_plan
-from launcher.profiles import Accepted, Profile
+from launcher.profile_file import Accepted, Profile
+from launcher.profiles import for_engine
 from launcher.transport.base import Transport
 
 
@@ -33,6 +34,7 @@ class Prepared:
     findings: tuple[Finding, ...]
     accepted: tuple[tuple[Finding, Accepted], ...]
     systemd: bool
+    effective: Mapping[str, Any] = field(default_factory=dict)  # arguments as the engine resolved them, if it was asked
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -60,6 +62,7 @@ def prepare(transport: Transport, profile: Profile, host: Host, today: date) -> 
         work_dir=raw["host"]["work_dir"],
         env=host.env,
     )
+    profile = for_engine(profile, version)
     plan = make_plan(profile, schema, target)
     launch = to_launch(raw, plan.flags, plan.env, asked_packages())
     ours = [*host_findings(raw, plan), *range_finding(profile, schema)]

@@ -7,13 +7,15 @@ Works on any reachable server, started by us or not. What is asked and how it is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from checks.model import Match, Outcome, Verdict
 from checks.probe_context import Context, parse_baseline, parse_expect, parse_server
 from checks.probe_entry import SUITES, Probe
 from checks.probe_model import Measured, verdict
-from checks.probes import of_suite
+from checks.probes import of_suite, probes
 from checks.validation import Validation, level_of, outcome_of, settle, summary_of
 from checks.yamlfile import did_you_mean
 from launcher.clock import Clock
@@ -46,14 +48,19 @@ def validate(  # noqa: PLR0913 - the flow's whole input, all of it by keyword
     context = Context(
         server=parse_server(info), suite=suite, expect=parse_expect(expect), baseline=parse_baseline(baseline)
     )
-    probes = of_suite(suite)
-    results = _run(endpoint, probes, context, clock, progress)
+    results = _run(endpoint, of_suite(suite), context, clock, progress)
+    found = _judge(results, context, ledger, started)
+    return replace(found, seconds=round(clock.monotonic() - begun, 3))
+
+
+def _judge(results: Sequence[Measured], context: Context, ledger: Sequence[Match], started: datetime) -> Validation:
     verdicts = tuple(result.verdict for result in results)
-    warnings = settle(ledger, verdicts, probes, expect.get("accept_warnings") or {}, started.date())
+    # all probes, not only those of the suite: an open warning names what would clear it
+    warnings = settle(ledger, verdicts, probes(), context.expect.get("accept_warnings") or {}, started.date())
     still_open = sum(1 for item in warnings if item.state == "open")
-    level, outcome = level_of(verdicts, probes, still_open), outcome_of(verdicts, still_open)
+    level, outcome = level_of(verdicts, probes(), still_open), outcome_of(verdicts, still_open)
     return Validation(
-        suite=suite,
+        suite=context.suite,
         outcome=outcome,
         level=level,
         summary=summary_of(level, outcome, verdicts, warnings),
@@ -63,8 +70,32 @@ def validate(  # noqa: PLR0913 - the flow's whole input, all of it by keyword
         model=context.model,
         engine=context.server.version,
         started=started.isoformat(timespec="seconds"),
-        seconds=round(clock.monotonic() - begun, 3),
     )
+
+
+def soak(
+    endpoint: Endpoint,
+    *,
+    seconds: float,
+    every: float,
+    expect: Mapping[str, Any],
+    clock: Clock,
+    progress: Callable[[Validation], None] | None = None,
+) -> Validation:
+    """Smoke again and again for `seconds`, one round each `every` seconds; the first that fails, else the last.
+
+    A frozen rank answers /health with 503 only after long, or never: what was ready may stop being so.
+    """
+    end = clock.monotonic() + seconds
+    while True:
+        begun = clock.monotonic()
+        found = validate(endpoint, suite="smoke", expect=expect, server_info={}, clock=clock)
+        if progress:
+            progress(found)
+        pause = every - (clock.monotonic() - begun)
+        if found.outcome is Outcome.FAIL or clock.monotonic() + max(0.0, pause) >= end:
+            return found
+        clock.sleep(max(0.0, pause))
 
 
 def read_server_info(endpoint: Endpoint, timeout: float = 10.0) -> Mapping[str, Any]:
@@ -82,7 +113,7 @@ def read_server_info(endpoint: Endpoint, timeout: float = 10.0) -> Mapping[str, 
 
 def _run(
     endpoint: Endpoint,
-    probes: Sequence[Probe],
+    suite: Sequence[Probe],
     context: Context,
     clock: Clock,
     progress: Callable[[Verdict], None] | None,
@@ -90,7 +121,7 @@ def _run(
     tell = progress or (lambda _: None)
     skipped = set(context.expect.get("skip") or ())
     results, wanted = [], []
-    for probe in probes:
+    for probe in suite:
         reason = _reason_to_skip(probe, context, skipped)
         if reason is None:
             wanted.append(probe)
@@ -100,7 +131,7 @@ def _run(
     for result in run_probes(wanted, context, lambda ask: send(endpoint, ask, context.timeout, clock), clock):
         results.append(result)
         tell(result.verdict)
-    order = {probe.id: index for index, probe in enumerate(probes)}
+    order = {probe.id: index for index, probe in enumerate(suite)}
     return sorted(results, key=lambda result: order[result.verdict.id])
 
 

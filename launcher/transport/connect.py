@@ -5,10 +5,13 @@ from __future__ import annotations
 from launcher.hosts import Host
 from launcher.transport.base import Transport
 from launcher.transport.local import LocalTransport
+from launcher.transport.replay import ReplayTransport
 
 
 def connect(host: Host) -> Transport:
     """Connect now. Raises HostUnreachable."""
+    if host.replay is not None:
+        return ReplayTransport(host.replay)
     if host.ssh is None:
         return LocalTransport(host.name)
     from launcher.transport.ssh import SshTransport  # 170 ms that `--host local` need not pay

@@ -13,7 +13,8 @@ from launcher.events import Event
 from launcher.flows.launch import Desk, LaunchOutcome, Options, launch
 from launcher.flows.prepare import Prepared
 from launcher.hosts import Host
-from launcher.profiles import Profile, override, resolve
+from launcher.profile_file import Profile
+from launcher.profiles import override, resolve
 from launcher.runs import Run, RunStore
 from launcher.transport.base import Transport
 

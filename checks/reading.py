@@ -1,0 +1,29 @@
+"""Chunks of a log → Diagnosis: scan, incidents, milestones, facts, judgement, in this order. Pure; who opens files and
+keeps the index between runs is the launcher."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from checks import catalog, phases, server_args
+from checks.diagnosis import Reading, diagnose
+from checks.log_facts import merge
+from checks.model import Diagnosis
+from checks.scan import scan
+from checks.signature_index import Index
+from checks.tracebacks import incidents
+
+
+def diagnose_chunks(
+    chunks: Iterable[bytes], index: Index, known: Mapping[str, Any] | None = None, engine: str = ""
+) -> Diagnosis:
+    """The diagnosis of one log. `known`: `{engine_version, gpu, model, flags, env, packages, observed, host}`, all
+    optional; it goes before what the log says about itself."""
+    scanned = scan(chunks, index.words)
+    found = incidents(scanned.lines)
+    milestones = phases.milestones(scanned.lines, index.phases)
+    own = server_args.read(scanned.lines)
+    facts = merge(own, known or {}, engine, milestones[-1].phase if milestones else "")
+    reading = Reading(scanned=scanned, incidents=found, milestones=milestones, facts=facts, index=index)
+    return diagnose(reading, catalog.entry)

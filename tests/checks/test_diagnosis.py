@@ -1,0 +1,174 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checks import catalog, phases, server_args, signature_index
+from checks.diagnosis import Reading, diagnose
+from checks.log_facts import merge
+from checks.model import Diagnosis
+from checks.scan import scan
+from checks.signature_index import Index
+from checks.tracebacks import incidents
+
+STAMP = "[2026-11-29 15:25:{:02} TP{}] "
+TRACE = 'Scheduler hit an exception: Traceback (most recent call last):\n  File "/a/sglang/srt/x.py", line 1, in f\n'
+READY = "[2026-11-29 15:24:59] The server is fired up and ready to roll!\n"
+STOP = "[2026-11-29 15:25:30] SIGTERM received. signum=None frame=None. Draining requests and shutting down...\n"
+
+
+def trace(second: int, rank: int, error: str) -> str:
+    return STAMP.format(second, rank) + TRACE + error + "\n\n"
+
+
+def write(root: Path, kind: str, name: str, text: str) -> None:
+    folder = root / kind / name
+    folder.mkdir(parents=True)
+    (folder / f"{'cause' if kind == 'causes' else 'sign'}.yaml").write_text(text)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("knowledge")
+    for name, during in {
+        "alpha": "  - all: ['^ValueError: alpha (?P<what>\\w+)']\n",
+        "beta": "  - all: ['^ValueError: beta']\n",
+        "generic": "  - all: ['^ValueError: ']\n    weight: 0\n",
+        "noted": "  - all: ['^something odd$']\n",
+        "sure": "  - all: ['^something fatal$']\n    weight: 20\n",
+        "odd-answer": "  - when: {observed.kind: repeated-token}\n",
+        "odd-answer-with-flag": "  - when: {observed.kind: repeated-token, flag.page-size: '64'}\n",
+        "one-of-two": "  - when: {observed.kind: tie}\n",
+        "two-of-two": "  - when: {observed.kind: tie}\n",
+    }.items():
+        extra = "remedies: [{text: 'drop {what}', set: {tp-size: '1'}}]\n" if name == "alpha" else ""
+        write(root, "causes", name, f"title: The {name} of {{what}}\nwhy: because\nduring:\n{during}{extra}")
+    write(root, "signs", "lost", "role: symptom\ntitle: lost\nduring:\n  - all: [closed by peer]\n    weight: 0\n")
+    write(root, "signs", "fine", "role: benign\ntitle: fine\nduring:\n  - all: ['^Skipping']\n    weight: 20\n")
+    write(root, "signs", "open", "role: ledger\ntitle: open\nduring:\n  - all: [may cost accuracy]\n")
+    (root / "phases").symlink_to(catalog.KNOWLEDGE / "phases")
+    return root
+
+
+def judge(root: Path, log: str, **known: Any) -> Diagnosis:
+    index = Index.load(signature_index.build(root))
+    scanned = scan([log.encode()], index.words)
+    found = phases.milestones(scanned.lines, index.phases)
+    facts = merge(server_args.read(scanned.lines), known, str(known.pop("engine", "")), "")
+    reading = Reading(scanned=scanned, incidents=incidents(scanned.lines), milestones=found, facts=facts, index=index)
+    return diagnose(reading, lambda name: catalog.entry(name, root))
+
+
+def cause(found: Diagnosis) -> str | None:
+    return found.cause.id if found.cause else None
+
+
+def test_the_earliest_cause_across_ranks_is_named(root: Path) -> None:
+    found = judge(root, trace(5, 1, "ValueError: beta") + trace(3, 0, "ValueError: alpha male"))
+    assert cause(found) == "alpha"
+    assert found.cause and (found.cause.line, found.cause.evidence[0].rank, found.cause.title) == (
+        7,
+        "",
+        "The alpha of male",
+    )
+
+
+def test_a_consequence_is_listed_and_not_blamed(root: Path) -> None:
+    found = judge(root, trace(1, 0, "RuntimeError: Connection closed by peer") + trace(3, 1, "ValueError: beta"))
+    assert cause(found) == "beta"
+    assert [item.id for item in found.symptoms] == ["lost"]
+
+
+def test_a_generic_pattern_speaks_last(root: Path) -> None:
+    assert cause(judge(root, trace(1, 0, "ValueError: other") + trace(3, 1, "ValueError: beta"))) == "beta"
+    assert cause(judge(root, trace(1, 0, "ValueError: other"))) == "generic"
+
+
+def test_benign_lines_are_dismissed(root: Path) -> None:
+    found = judge(root, READY + "Skipping tactic 3\n")
+    assert found.healthy and [item.id for item in found.dismissed] == ["fine"]
+
+
+def test_open_warnings_go_to_the_ledger(root: Path) -> None:
+    found = judge(root, "[2026-11-29 15:24:50] this may cost accuracy\n" + READY)
+    assert found.healthy and [item.id for item in found.ledger] == ["open"]
+
+
+def test_nothing_after_a_request_to_stop_is_a_cause(root: Path) -> None:
+    found = judge(root, READY + STOP + trace(31, 0, "ValueError: beta"))
+    assert found.healthy and found.sentence == "stopped on request (line 2); nothing failed before"
+
+
+def test_a_crash_before_the_stop_counts(root: Path) -> None:
+    assert cause(judge(root, READY + trace(1, 0, "ValueError: beta") + STOP)) == "beta"
+
+
+def test_a_distant_line_does_not_explain_an_open_crash(root: Path) -> None:
+    gap = "".join(f"[2026-11-29 15:24:00] Error {chr(97 + n // 26)}{chr(97 + n % 26)}\n" for n in range(200))
+    open_crash = trace(9, 0, "KeyError: 'x'")
+    assert cause(judge(root, "something odd\n" + gap + open_crash)) is None
+    assert cause(judge(root, gap + "something odd\n" + open_crash)) == "noted"
+    assert cause(judge(root, "something fatal\n" + gap + open_crash)) == "sure"
+
+
+def test_a_decisive_line_goes_before_an_ordinary_crash(root: Path) -> None:
+    assert cause(judge(root, "something fatal\n" + trace(9, 0, "ValueError: beta"))) == "sure"
+    assert cause(judge(root, "something odd\n" + trace(9, 0, "ValueError: beta"))) == "beta"
+
+
+def test_what_was_observed_names_the_most_specific_cause(root: Path) -> None:
+    seen = {"observed": {"kind": "repeated-token"}}
+    assert cause(judge(root, READY, **seen)) == "odd-answer"
+    assert cause(judge(root, READY, **seen, flags={"page-size": "64"})) == "odd-answer-with-flag"
+
+
+def test_two_equal_causes_are_none(root: Path) -> None:
+    assert cause(judge(root, READY, observed={"kind": "tie"})) is None
+
+
+def test_remedies_are_filled_and_spelled_for_the_release(root: Path) -> None:
+    [remedy] = judge(root, trace(1, 0, "ValueError: alpha male"), engine="0.5.10").remedies
+    assert remedy.text == "drop male"
+    assert list(remedy.set) in (["tp-size"], ["tensor-parallel-size"])
+
+
+def test_an_unknown_crash_has_a_fingerprint_and_no_cause(root: Path) -> None:
+    found = judge(root, trace(1, 0, "KeyError: 'x'"))
+    assert (cause(found), found.healthy, found.fingerprint) == (None, False, "KeyError@srt/x.py:f/import")
+    assert found.sentence.startswith("unknown: KeyError: 'x'")
+
+
+def test_a_refusal_of_the_engine_is_looked_up_in_its_source(root: Path) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/a/sglang/srt/mem_cache/kv_cache_configurator.py", line 3050, in g\n'
+        "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static. Current value: 0.1\n"
+    )
+    found = judge(root, log, engine="0.5.11")
+    assert cause(found) is None and found.why
+    assert found.sentence.startswith("the engine refused because `") and "srt/" in found.sentence
+
+
+def test_an_engine_that_just_dies_is_unknown(root: Path) -> None:
+    found = judge(root, READY + "[2026-11-29 15:25:01] SIGQUIT received. signum=None, frame=None.\n")
+    assert not found.healthy and found.sentence.startswith("unknown: the engine went down in phase `serving`")
+
+
+def test_a_hang_names_phase_and_last_movement(root: Path) -> None:
+    found = judge(root, "[2026-11-29 15:25:01 TP0] Init torch distributed begin.\n")
+    assert found.phase == "distributed"
+    assert "last moved: line 1 at 2026-11-29 15:25:01: Init torch distributed begin." in found.sentence
+
+
+def test_a_server_that_stops_answering_is_no_healthy_one(root: Path) -> None:
+    stall = "[2026-11-29 15:25:20] Health check failed. Server couldn't get a response from detokenizer for last 20 seconds.\n"
+    assert not judge(root, READY + stall).healthy
+    assert judge(root, READY + stall + '[2026-11-29 15:25:21] INFO:  1:2 - "GET /health HTTP/1.1" 200 OK\n').healthy
+
+
+def test_a_log_that_starts_late_says_so(root: Path) -> None:
+    found = judge(root, '  File "/a/sglang/srt/x.py", line 1, in f\nKeyError: 1\n')
+    assert any("start of this traceback is missing" in note for note in found.notes)
+
+
+def test_an_empty_log_is_called_empty(root: Path) -> None:
+    assert judge(root, "").sentence == "the log is empty"

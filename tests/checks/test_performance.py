@@ -1,0 +1,126 @@
+"""Speed is a median with an interval; what the noise hides is not judged."""
+
+from __future__ import annotations
+
+from math import isclose
+from typing import Any
+
+import pytest
+
+from checks.model import Outcome, Verdict
+from checks.performance import bundle_sizes, compare, judge, measure, throughput
+from checks.probe_context import Baseline, Context, Server
+from checks.probe_entry import Probe
+from checks.probe_model import Answer, Measured
+
+PROBE = Probe(id="speed", title="", why="", kind="speed", level="good-enough", suites=("full",))
+QUIET = (100.0, 101.0, 99.0, 100.5, 99.5, 100.2)
+NOISY = (100.0, 60.0, 140.0, 80.0, 120.0, 95.0)
+
+
+def streamed(gaps: list[float], first: float = 0.2, step: int = 1) -> Answer:
+    times = [first]
+    for gap in gaps:
+        times.append(times[-1] + gap)
+    counts = tuple(1 + index * step for index in range(len(times)))
+    return Answer(
+        path="/generate", status=200, times=tuple(times), counts=counts, seconds=times[-1], completion_tokens=counts[-1]
+    )
+
+
+def judged(
+    decode: tuple[float, ...],
+    *,
+    before: tuple[float, ...] | None = None,
+    answers: list[Answer] | None = None,
+    **speed: Any,
+) -> Verdict:
+    samples = {"decode": decode, "first": (0.2,) * len(decode), "gap": (0.01,) * len(decode)}
+    stored = {"speed": {"decode": before}} if before else {}
+    context = Context(
+        server=Server(running=8), expect={"speed": speed}, baseline=Baseline(samples=stored) if before else None
+    )
+    result = judge(PROBE, context, samples, answers or [streamed([0.01] * 20)])
+    return result.verdict if isinstance(result, Measured) else result
+
+
+def test_the_decode_rate_leaves_out_the_time_to_the_first_token() -> None:
+    stream = measure(streamed([0.01] * 50, first=3.0))
+    assert stream is not None
+    assert isclose(stream.decode, 100.0)
+    assert stream.first == 3.0
+
+
+def test_events_of_several_tokens_are_counted_as_tokens() -> None:
+    stream = measure(streamed([0.04] * 20, step=4))
+    assert stream is not None
+    assert isclose(stream.decode, 100.0)
+    assert isclose(stream.gap, 0.01)
+
+
+def test_two_events_are_no_measurement() -> None:
+    assert measure(streamed([0.01])) is None
+
+
+def test_throughput_ends_with_the_slowest() -> None:
+    answers = [Answer(path="", status=200, completion_tokens=100, seconds=s) for s in (1.0, 2.0)]
+    assert throughput(answers) == 100.0
+
+
+def test_no_bundle_is_larger_than_what_the_server_decodes_together() -> None:
+    context = Context(server=Server(running=6), expect={"speed": {"concurrency": [1, 4, 64]}})
+    assert bundle_sizes(context) == (4, 6)
+
+
+def test_an_equal_series_passes_and_names_the_change_it_could_have_seen() -> None:
+    result = compare("decode", QUIET, QUIET, 0.05)
+    assert result.outcome is Outcome.PASS
+    assert 0 < float(result.figures["decode_detectable"]) < 0.05
+
+
+def test_a_tenth_less_is_slower() -> None:
+    assert compare("decode", QUIET, tuple(value * 0.9 for value in QUIET), 0.05).outcome is Outcome.FAIL
+
+
+def test_noise_above_the_margin_is_not_judged() -> None:
+    result = compare("decode", NOISY, tuple(value * 0.95 for value in NOISY), 0.05)
+    assert result.outcome is Outcome.INCONCLUSIVE
+    assert "noise exceeds the margin" in result.message
+    assert "repeats would decide" in result.message
+
+
+def test_a_clear_gain_passes_in_spite_of_noise() -> None:
+    assert compare("decode", NOISY, tuple(value * 3 for value in NOISY), 0.05).outcome is Outcome.PASS
+
+
+def test_a_latency_is_better_when_it_is_less() -> None:
+    base, now = (0.2, 0.21, 0.19, 0.2), (0.4, 0.41, 0.39, 0.4)
+    assert compare("first", base, now, 0.25, less_is_better=True).outcome is Outcome.FAIL
+    assert compare("first", now, base, 0.25, less_is_better=True).outcome is Outcome.PASS
+
+
+def test_without_wish_or_baseline_the_speed_is_recorded_only() -> None:
+    verdict = judged(QUIET)
+    assert verdict.outcome is Outcome.SKIP
+    assert verdict.figures["decode"] == pytest.approx(100.1)
+
+
+def test_a_wish_decides() -> None:
+    assert judged(QUIET, decode_at_least=90).outcome is Outcome.PASS
+    assert judged(QUIET, decode_at_least=120).outcome is Outcome.FAIL
+    assert judged(NOISY, decode_at_least=100).outcome is Outcome.INCONCLUSIVE
+
+
+def test_slower_than_the_baseline_fails() -> None:
+    assert judged(tuple(value * 0.8 for value in QUIET), before=QUIET).outcome is Outcome.FAIL
+
+
+def test_a_drip_below_the_floor_fails() -> None:
+    assert judged((0.4, 0.41, 0.4)).outcome is Outcome.FAIL
+
+
+def test_streams_that_stand_still_in_the_middle_fail() -> None:
+    halting = streamed([0.01] * 10 + [3.0] + [0.01] * 10)
+    verdict = judged(QUIET, answers=[halting, halting])
+    assert verdict.outcome is Outcome.FAIL
+    assert "stand still" in verdict.message

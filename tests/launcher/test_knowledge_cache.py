@@ -1,0 +1,51 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from checks.yamlfile import YamlError
+from launcher import knowledge_cache
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "knowledge"
+    (root / "causes" / "one").mkdir(parents=True)
+    (root / "causes" / "one" / "cause.yaml").write_text("title: one\nduring:\n  - all: [first words]\n")
+    return root
+
+
+def test_the_second_reading_comes_from_the_cache(root: Path, tmp_path: Path) -> None:
+    first = knowledge_cache.index(root, tmp_path / "cache")
+    [path] = (tmp_path / "cache").iterdir()
+    document = json.loads(path.read_text())
+    document["words"] = ["from the cache"]
+    path.write_text(json.dumps(document))
+    assert knowledge_cache.index(root, tmp_path / "cache").words == ("from the cache",)
+    assert first.rules[0].all == ("first words",)
+
+
+def test_a_changed_entry_is_read_again_and_the_old_state_removed(root: Path, tmp_path: Path) -> None:
+    knowledge_cache.index(root, tmp_path / "cache")
+    (root / "causes" / "one" / "cause.yaml").write_text("title: one\nduring:\n  - all: [quite other words]\n")
+    assert knowledge_cache.index(root, tmp_path / "cache").rules[0].all == ("quite other words",)
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+def test_a_broken_cache_is_built_again(root: Path, tmp_path: Path) -> None:
+    knowledge_cache.index(root, tmp_path / "cache")
+    [path] = (tmp_path / "cache").iterdir()
+    for damage in ("", "[]", '{"rules": 3}', "\x00"):
+        path.write_text(damage)
+        assert knowledge_cache.index(root, tmp_path / "cache").rules[0].all == ("first words",)
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert knowledge_cache.index(root, tmp_path / "file" / "cache").rules
+
+
+def test_a_malformed_entry_is_named_with_its_line(root: Path, tmp_path: Path) -> None:
+    (root / "causes" / "one" / "cause.yaml").write_text("title: one\nduring:\n  - al: [x]\n")
+    with pytest.raises(YamlError, match=r"causes/one/cause.yaml:3:5: unknown key `al`"):
+        knowledge_cache.index(root, tmp_path / "cache")
