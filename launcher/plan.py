@@ -108,7 +108,7 @@ def make_plan(profile: Profile, schema: FlagSchema, target: Target) -> LaunchPla
 
 def offline_flags(profile: Profile) -> dict[str, FlagValue]:
     """Every flag the engine will get, before a host is known: the profile's, its model's, and where to listen."""
-    flags: dict[str, FlagValue] = {n: item.value for n, item in profile.flags.items() if item.value is not False}
+    flags: dict[str, FlagValue] = {name: item.value for name, item in profile.flags.items()}
     if "model-path" not in flags and "model" not in flags and "path" in profile.model:
         flags = {"model-path": profile.model["path"].value, **flags}
     if "served-name" in profile.model:
@@ -123,11 +123,20 @@ def spell(flags: Mapping[str, FlagValue], schema: FlagSchema) -> tuple[dict[str,
     spelled: dict[str, FlagValue] = {}
     notes = []
     for name, value in flags.items():
+        if value is False:
+            spelled.update(switched_off(name, schema))
+            continue
         here = schema.spell(name) or name
         if here != name:
             notes.append(f"--{name} is spelled --{here} in {schema.version}")
         spelled[here] = value
     return spelled, notes
+
+
+def switched_off(name: str, schema: FlagSchema) -> dict[str, FlagValue]:
+    """`false`: the `--no-` form where the engine has one; elsewhere a switch is off when it is left out."""
+    found = schema.find(name).flag
+    return {f"no-{schema.spell(name) or name}": True} if found is not None and found.negatable else {}
 
 
 def render_flag(name: str, value: FlagValue) -> list[str]:
