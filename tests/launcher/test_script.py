@@ -1,7 +1,6 @@
 """launch.sh: what a shell makes of it, not what it looks like."""
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
@@ -13,7 +12,24 @@ from launcher.plan import LaunchPlan, render_flag
 from launcher.script import launch_script, secret_files, tilde
 
 HOSTILE = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=40) | st.sampled_from(
-    ["'", '"', "$(touch /tmp/x)", "`id`", "a\nb", "-rf", "--", "~", "~/x", "é💥", "*", "\\", "${HOME}", "; exit 9", " ", ""]
+    [
+        "'",
+        '"',
+        "$(touch /tmp/x)",
+        "`id`",
+        "a\nb",
+        "-rf",
+        "--",
+        "~",
+        "~/x",
+        "é💥",
+        "*",
+        "\\",
+        "${HOME}",
+        "; exit 9",
+        " ",
+        "",
+    ]
 )
 ECHO = "import json, os, sys; json.dump([sys.argv[1:], os.environ.get('VALUE')], open('seen.json', 'w'))"
 
@@ -32,7 +48,7 @@ def run(folder: Path, made: LaunchPlan) -> tuple[int, list[object]]:
     (folder / "locks").mkdir(exist_ok=True)
     home.mkdir(exist_ok=True)
     stand_in = folder / "python"
-    stand_in.write_text(f"#!/bin/sh\nexec python3 -c {json.dumps(ECHO)} \"$@\"\n")
+    stand_in.write_text(f'#!/bin/sh\nexec python3 -c {json.dumps(ECHO)} "$@"\n')
     stand_in.chmod(0o755)
     (home / "launch.sh").write_text(launch_script(made, "r1"))
     done = subprocess.run(["sh", "launch.sh"], cwd=home, capture_output=True, timeout=20, check=False)
@@ -47,9 +63,9 @@ def test_hostile_values_arrive_unchanged(tmp_path_factory: pytest.TempPathFactor
     _, (words, seen) = run(folder, made)
     expected = value
     if value.startswith("~/"):
-        expected = os.path.expanduser("~") + value[1:]
+        expected = str(Path.home()) + value[1:]
     elif value == "~":
-        expected = os.path.expanduser("~")
+        expected = str(Path.home())
     given_words = words[2:]  # after `-m sglang.launch_server`
     assert given_words in (["--served-model-name", expected], [f"--served-model-name={value}"])
     assert seen == variable
@@ -77,9 +93,7 @@ def test_a_failing_engine_leaves_its_code(tmp_path: Path) -> None:
 
 
 def test_secrets_stand_in_files_of_their_own_and_never_in_the_script(tmp_path: Path) -> None:
-    made = plan(
-        tmp_path, secret_env=("HF_TOKEN", "KEY"), secret_flags={"api-key": "KEY"}, flags={"port": "30000"}
-    )
+    made = plan(tmp_path, secret_env=("HF_TOKEN", "KEY"), secret_flags={"api-key": "KEY"}, flags={"port": "30000"})
     script = launch_script(made, "r1")
     files = secret_files(made, {"HF_TOKEN": "hf-very-secret", "KEY": 'k"e y'})
     assert "hf-very-secret" not in script
@@ -98,4 +112,4 @@ def test_a_value_that_begins_with_a_dash_is_joined_to_its_flag() -> None:
 
 def test_home_is_expanded_on_the_host_and_nothing_else_is() -> None:
     shown = subprocess.run(["sh", "-c", f"printf %s {tilde('~/a b$(id)')}"], capture_output=True, text=True, check=True)
-    assert shown.stdout == os.path.expanduser("~") + "/a b$(id)"
+    assert shown.stdout == str(Path.home()) + "/a b$(id)"

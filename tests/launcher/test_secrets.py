@@ -6,13 +6,16 @@ from launcher.errors import UsageError
 from launcher.secrets import MASK, Masker, fetch, is_secret
 
 
-@pytest.mark.parametrize("name", ["HF_TOKEN", "api-key", "admin-api-key", "AWS_SECRET", "ssl-keyfile-password", "OPENAI_API_KEY"])
+@pytest.mark.parametrize(
+    "name", ["HF_TOKEN", "api-key", "admin-api-key", "AWS_SECRET", "ssl-keyfile-password", "OPENAI_API_KEY"]
+)
 def test_names_of_secrets(name: str) -> None:
     assert is_secret(name)
 
 
 @pytest.mark.parametrize(
-    "name", ["SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK", "tokenizer-path", "max-total-tokens", "TOKENIZERS_PARALLELISM"]
+    "name",
+    ["SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK", "tokenizer-path", "max-total-tokens", "TOKENIZERS_PARALLELISM"],
 )
 def test_names_that_only_look_like_secrets(name: str) -> None:
     assert not is_secret(name)

@@ -22,7 +22,7 @@ def test_phases_follow_the_log_and_progress_is_told_once() -> None:
     assert [type(event) for event in events] == [PhaseEntered]
     bar = "Loading safetensors checkpoint shards:  50% Completed | 1/2"
     state, events = line(state, bar, 2.0)
-    assert [event for event in events if isinstance(event, Progress)][0].fraction == 0.5
+    assert next(event for event in events if isinstance(event, Progress)).fraction == 0.5
     _, events = line(state, bar, 3.0)
     assert not events
 

@@ -37,7 +37,7 @@ LIGHTHOUSE = (
 )
 ANSWERS: tuple[tuple[str, str], ...] = (
     (r"capital of France", "The capital of France is Paris."),
-    (r"colour is a clear sky", "Blue."),
+    (r"days are there in a week", "There are seven days in a week."),
     (r"days of the week", " Wednesday, Thursday, Friday, Saturday and Sunday. After that the week begins anew."),
     (r"months of the year", " May, June, July, August, September, October, November and December. Then comes winter."),
     (r"Count from one to ten", "One, two, three, four, five, six, seven, eight, nine, ten."),
