@@ -1,12 +1,13 @@
-"""Installed packages against the release, against each other and against the GPU; the tables against the engine files."""
+"""Installed packages against the release, each other and the GPU; the tables against the engine files."""
 
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from checks.derived import checkpoint, cuda, extend, packages
-from checks.derived.kernels import kernel_cuda_major, kernel_torch
+from checks.derived.kernels import KERNELS, kernel_cuda_major, kernel_torch
 from checks.derived.tables import all_requirements, first_releases
 from checks.engines import available, load
 
@@ -16,27 +17,26 @@ def facts_of(engine: str = "0.5.10", **installed: Any) -> dict[str, Any]:
     return packages.derive({"engine.version": engine, "host.sm": 90, **named})
 
 
-def test_every_release_has_requirements_that_its_engine_file_states() -> None:
+def test_requirements_table_agrees_with_every_engine_file() -> None:
+    assert list(all_requirements()) == list(available())
     for release in available():
         stated = {
-            item.name.replace("_", "-").lower(): str(item.specifier)
-            for item in map(Requirement, load(release).requirements)
-            if "extra" not in str(item.marker or "")
+            (canonicalize_name(item.name), str(item.specifier)) for item in map(Requirement, load(release).requirements)
         }
-        kept = all_requirements()[release].requires
-        common = kept.keys() & stated.keys()
-        assert {name: kept[name] for name in common} == {name: stated[name] for name in common}, release
+        assert all_requirements()[release].requires.items() <= stated, release
+
+
+def test_every_release_demands_a_kernel_and_a_flashinfer() -> None:
+    for release, item in all_requirements().items():
+        assert "flashinfer-python" in item.minimum and item.minimum.keys() & set(KERNELS), release
 
 
 def test_architecture_table_agrees_with_every_engine_file() -> None:
-    order = {release: position for position, release in enumerate(available())}
+    seen: set[str] = set()
     for release in available():
-        for name in load(release).architectures:
-            if not name.startswith("Transformers"):
-                assert order[first_releases()[name]] <= order[release], name
-    newest = load(available()[-1]).architectures
-    missing = first_releases().keys() - newest
-    assert missing == {"VILAForConditionalGeneration"}  # dropped in 0.5.5
+        named = {name for name in load(release).architectures if not name.startswith("Transformers")}
+        assert {name for name, first in first_releases().items() if first == release} == named - seen, release
+        seen |= named
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_torch_wheel_tells_its_cuda(version: str, built: float | None) -> None:
 
 @pytest.mark.parametrize(
     ("kernel", "torch"),
-    [("0.3.9+cu124", (2, 8)), ("0.3.21", (2, 9)), ("0.4.4", (2, 11)), ("0.3.17", None), ("0.1.0", None)],
+    [("0.3.9+cu124", (2, 8)), ("0.3.21", (2, 9)), ("0.4.4", (2, 11)), ("0.4.6", None), ("0.1.0", None)],
 )
 def test_kernel_wheel_belongs_to_the_torch_of_its_neighbours(kernel: str, torch: tuple[int, int] | None) -> None:
     assert kernel_torch(kernel) == torch
@@ -136,9 +136,9 @@ def test_nothing_is_said_about_packages_on_other_platforms() -> None:
 def test_architecture_of_a_later_release_is_unknown_to_an_earlier_one() -> None:
     facts = {"model.architectures": ["DeepseekV4ForCausalLM"]}
     early = checkpoint.derive({**facts, "engine.version": "0.5.11"})
-    patched = checkpoint.derive({**facts, "engine.version": "0.5.11.post1"})
+    between = checkpoint.derive({**facts, "engine.version": "0.5.12.dev77+g1a2b3c4"})
     assert early["model.architecture_known"] is False
-    assert "model.architecture_known" not in patched  # a post release may have brought it
+    assert "model.architecture_known" not in between  # a build on the way to 0.5.12 may have it
     assert checkpoint.derive({**facts, "engine.version": "0.5.12"})["model.architecture_known"] is True
 
 

@@ -140,7 +140,8 @@ def test_an_unknown_crash_has_a_fingerprint_and_no_cause(root: Path) -> None:
 
 def test_a_refusal_of_the_engine_is_looked_up_in_its_source(root: Path) -> None:
     log = (
-        'Traceback (most recent call last):\n  File "/a/sglang/srt/mem_cache/kv_cache_configurator.py", line 3050, in g\n'
+        "Traceback (most recent call last):\n"
+        '  File "/a/sglang/srt/mem_cache/kv_cache_configurator.py", line 3050, in g\n'
         "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static. Current value: 0.1\n"
     )
     found = judge(root, log, engine="0.5.11")
@@ -160,7 +161,7 @@ def test_a_hang_names_phase_and_last_movement(root: Path) -> None:
 
 
 def test_a_server_that_stops_answering_is_no_healthy_one(root: Path) -> None:
-    stall = "[2026-11-29 15:25:20] Health check failed. Server couldn't get a response from detokenizer for last 20 seconds.\n"
+    stall = "[2026-11-29 15:25:20] Health check failed. Server couldn't get a response from detokenizer\n"
     assert not judge(root, READY + stall).healthy
     assert judge(root, READY + stall + '[2026-11-29 15:25:21] INFO:  1:2 - "GET /health HTTP/1.1" 200 OK\n').healthy
 

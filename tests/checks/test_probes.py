@@ -62,7 +62,7 @@ def test_a_malformed_entry_is_refused_with_its_place(tmp_path: Path, text: str, 
 
 def test_a_thinking_model_that_ran_out_of_tokens_is_asked_again_with_more() -> None:
     thought = said("", reasoning="The user asks for the capital of France, which", finish="length")
-    verdict, asked = drive("known-answer", [[thought, thought], [said("Paris"), said("Blue")]])
+    verdict, asked = drive("known-answer", [[thought, thought], [said("Paris"), said("Seven.")]])
     assert verdict.outcome is Outcome.PASS
     assert asked[-1].payload is not None
     assert asked[-1].payload["max_tokens"] == 1024
@@ -70,7 +70,7 @@ def test_a_thinking_model_that_ran_out_of_tokens_is_asked_again_with_more() -> N
 
 def test_a_base_model_without_template_is_asked_in_completion_form() -> None:
     refused = Answer(path="/v1/chat/completions", status=400, body={"message": "tokenizer.chat_template is not set"})
-    verdict, asked = drive("known-answer", [[refused, refused], [said(" Paris"), said(" blue")]])
+    verdict, asked = drive("known-answer", [[refused, refused], [said(" Paris"), said(" 7 days")]])
     assert verdict.outcome is Outcome.PASS
     assert asked[-1].path == "/generate"
 
@@ -83,7 +83,7 @@ def test_a_weak_model_gets_its_own_questions_or_none() -> None:
 
 
 def test_an_accepted_word_must_stand_alone() -> None:
-    verdict, _ = drive("known-answer", [[said("Parisian food"), said("blueprint")]])
+    verdict, _ = drive("known-answer", [[said("Parisian food"), said("17 days")]])
     assert verdict.outcome is Outcome.FAIL
 
 

@@ -1,0 +1,198 @@
+"""Hits on a log → one Diagnosis: the earliest cause, what is only a consequence, what means nothing, what stays open.
+
+Single messages mean nothing here; that is in `knowledge/`. Unknown is an answer of its own (`unknown`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from checks import endings, signatures
+from checks.catalog import Entry
+from checks.endings import INTERRUPTS, Ending
+from checks.loglines import Line
+from checks.match import Facts
+from checks.model import Diagnosis, Match, Role
+from checks.phases import Milestone
+from checks.remedies import fill, fitting
+from checks.scan import Scanned
+from checks.signature_index import Index
+from checks.signatures import Hit
+from checks.tracebacks import Incident
+from checks.unknown import fingerprint, phase_of, refusal, summary
+
+DECISIVE = 20
+"""Weight of patterns that leave no doubt."""
+NEAR_LINES = 60
+"""How far from a crash an ordinary line may stand to be taken for its cause."""
+
+Lookup = Callable[[str], Entry | None]
+"""The whole entry of an id: why it happens, what helps. Asked for the cause only: reading an entry takes 2 ms."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Everything read from one log before judging."""
+
+    scanned: Scanned
+    incidents: tuple[Incident, ...]
+    milestones: tuple[Milestone, ...]
+    facts: Facts
+    index: Index
+
+
+def diagnose(reading: Reading, entry: Lookup) -> Diagnosis:
+    """The judgement on one log."""
+    hits = signatures.find(reading.incidents, reading.index, reading.facts)
+    ending = endings.read(reading.scanned.lines, reading.incidents)
+    cause = choose(reading.incidents, hits, ending)
+    open_ones = [] if cause else list(_unexplained(reading.incidents, hits, ending))
+    at = reading.incidents[cause.incident] if cause and cause.incident >= 0 else next(iter(open_ones), None)
+    phase = phase_of(at, reading.milestones) if at else _last_phase(reading)
+    found = entry(cause.rule.entry) if cause else None
+    match = _match(cause) if cause else None
+    said, why = refusal(at, reading.facts.get("engine.version")) if at and not cause else ("", "")
+    return Diagnosis(
+        cause=match,
+        sentence=match.title if match else said or _sentence(reading, open_ones, ending),
+        why=fill(found.why, cause.captures) if cause and found else why,
+        healthy=not (cause or open_ones or ending.death or ending.stall),
+        remedies=fitting(found.remedies, reading.facts, cause.captures) if cause and found else (),
+        symptoms=_matches(hits, Role.SYMPTOM),
+        ledger=_matches(hits, Role.LEDGER),
+        dismissed=_matches(hits, Role.BENIGN),
+        fingerprint=fingerprint(at, phase) if at else "",
+        phase=phase,
+        engine=reading.facts.get("engine.version"),
+        notes=tuple(_notes(reading.scanned, at)),
+    )
+
+
+def choose(incidents: Sequence[Incident], hits: Iterable[Hit], ending: Ending) -> Hit | None:
+    """The hit that names the cause: on the earliest incident, there the most decisive one. None to abstain.
+
+    A generic pattern (weight 0) speaks only when nothing better is found. A line that is no failure by itself names
+    the cause of a crash only when it is more decisive than what the crash itself says, or stands close above it.
+    """
+    hits = list(hits)
+    placed = [
+        best
+        for number, rivals in _by_incident(hits).items()
+        if number >= 0 and not ending.after_stop(incidents[number]) and (best := _decisive(rivals))
+    ]
+    crashes = [hit for hit in placed if incidents[hit.incident].kind != "line"]
+    crash = _earliest(crashes, incidents)
+    open_at = next((item.line for item in _unexplained(incidents, hits, ending)), 0)
+    lines = [hit for hit in placed if hit not in crashes and _weighs(hit, crash, incidents, open_at)]
+    chosen = _earliest(lines, incidents) or crash
+    return chosen or _observed([hit for hit in hits if hit.incident < 0 and hit.rule.role is Role.CAUSE])
+
+
+def _earliest(hits: Sequence[Hit], incidents: Sequence[Incident]) -> Hit | None:
+    better = [hit for hit in hits if hit.rule.weight > 0] or hits
+    return min(better, key=lambda hit: _when(incidents[hit.incident]), default=None)
+
+
+def _weighs(hit: Hit, crash: Hit | None, incidents: Sequence[Incident], open_at: int) -> bool:
+    """Whether a cause seen on a single line stands against a crash that is explained, or is open, otherwise."""
+    if hit.rule.weight >= DECISIVE:
+        return crash is None or crash.rule.weight < DECISIVE
+    if crash:
+        return hit.rule.weight > crash.rule.weight
+    return not open_at or abs(open_at - incidents[hit.incident].line) <= NEAR_LINES
+
+
+def _by_incident(hits: Iterable[Hit]) -> dict[int, list[Hit]]:
+    found: dict[int, list[Hit]] = {}
+    for hit in hits:
+        found.setdefault(hit.incident, []).append(hit)
+    return found
+
+
+def _decisive(rivals: Sequence[Hit]) -> Hit | None:
+    """The cause among the hits on one incident; None where it is benign, or a consequence that is known better."""
+    best = max((hit for hit in rivals if hit.rule.role is Role.CAUSE), key=lambda hit: hit.decisiveness, default=None)
+    if best is None:
+        return None
+    benign = max((hit.rule.weight for hit in rivals if hit.rule.role is Role.BENIGN), default=-1)
+    symptom = max((hit.rule.weight for hit in rivals if hit.rule.role is Role.SYMPTOM), default=-1)
+    return None if benign >= best.rule.weight or symptom > best.rule.weight else best
+
+
+def _observed(hits: Sequence[Hit]) -> Hit | None:
+    """Among causes that rest on facts alone: the heaviest, then most specific; two that are equal cancel out."""
+
+    def rank(hit: Hit) -> tuple[int, int]:
+        condition = hit.rule.condition
+        return hit.rule.weight, len(condition.names) if condition else 0
+
+    best = max(hits, key=rank, default=None)
+    if best is None or any(rank(hit) == rank(best) and hit.rule.entry != best.rule.entry for hit in hits):
+        return None
+    return best
+
+
+def _when(incident: Incident) -> tuple[str, int]:
+    return incident.time.replace("T", " ").replace(",", "."), incident.line
+
+
+def _unexplained(incidents: Sequence[Incident], hits: Iterable[Hit], ending: Ending) -> Iterator[Incident]:
+    """Incidents that would need an explanation and have none, earliest first."""
+    explained = {hit.incident for hit in hits if hit.rule.role is not Role.LEDGER}
+    for number, incident in sorted(enumerate(incidents), key=lambda item: _when(item[1])):
+        interrupted = incident.last and incident.last.type.rsplit(".", 1)[-1] in INTERRUPTS
+        if incident.kind == "line" or number in explained or interrupted or ending.after_stop(incident):
+            continue
+        yield incident
+
+
+def _last_phase(reading: Reading) -> str:
+    return reading.milestones[-1].phase if reading.milestones else ""
+
+
+def _match(hit: Hit) -> Match:
+    title = fill(hit.rule.title, hit.captures)
+    return Match(id=hit.rule.entry, role=hit.rule.role, title=title, evidence=hit.evidence, captures=hit.captures)
+
+
+def _matches(hits: Iterable[Hit], role: Role) -> tuple[Match, ...]:
+    """One match per id, with the evidence of its first hit."""
+    first: dict[str, Hit] = {}
+    for hit in signatures.by_role(hits, role):
+        first.setdefault(hit.rule.entry, hit)
+    return tuple(_match(hit) for hit in first.values())
+
+
+def _sentence(reading: Reading, open_ones: Sequence[Incident], ending: Ending) -> str:
+    phase = _last_phase(reading) or "import"
+    if not reading.scanned.total_bytes:
+        return "the log is empty"
+    if open_ones:
+        return f"unknown: {summary(open_ones[0])}"
+    if ending.death:
+        return f"unknown: the engine went down in phase `{phase}` (line {ending.death}) and the log does not say why"
+    if ending.stall and ending.stop:
+        return f"unknown: the engine did not answer any more (line {ending.stall}) when it was stopped"
+    if ending.stall:
+        return f"unknown: the engine stopped answering (line {ending.stall}) and did not go down{_moved(ending.last)}"
+    if ending.stop:
+        return f"stopped on request (line {ending.stop}); nothing failed before"
+    return (
+        "serving; nothing failed"
+        if phase == "serving"
+        else f"no failure so far; in phase `{phase}`{_moved(ending.last)}"
+    )
+
+
+def _moved(last: Line | None) -> str:
+    if last is None:
+        return ""
+    return f"; last moved: line {last.number}{' at ' + last.time if last.time else ''}: {last.text.strip()[:120]}"
+
+
+def _notes(scanned: Scanned, incident: Incident | None) -> Iterator[str]:
+    if incident:
+        yield from incident.notes
+    if scanned.dropped_regions:
+        yield f"{scanned.dropped_regions} repeated or middle parts of this noisy log were not looked at"

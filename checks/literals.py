@@ -1,0 +1,122 @@
+"""Which words must stand in a line before a pattern can match it: the prefilter that makes scanning fast.
+
+Works on the parse tree of `re`, when the index of the knowledge is built; nothing here runs on log text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+Requirement: TypeAlias = frozenset[str]
+"""Alternatives, one of which stands in every matching line."""
+
+MIN_CHARS = 4
+
+# Lines that a busy server prints by the million. A word of theirs would stop the scan at each of them.
+ORDINARY = (
+    "Prefill batch. Prefill batch, #new-seq: #new-token: #cached-token: full token usage: swa token usage: mamba num: "
+    "mamba usage: #running-req: #queue-req: #pending-token: input throughput (token/s): "
+    "Decode batch. Decode batch, #full token: #swa token: #token: cuda graph: True cpu graph: False gen throughput "
+    "accept len: accept rate: #prealloc-req: #transfer-req: #inflight-req: pre-allocated usage: #retracted-req: "
+    'INFO: 127.0.0.1:40000 - "POST /v1/chat/completions HTTP/1.1" 200 OK "POST /generate" "GET /health_generate" '
+    '"GET /metrics" "GET /v1/models" "POST /v1/completions" 503 Service Unavailable 400 Bad Request'
+)
+
+
+def requirements(pattern: str) -> tuple[Requirement, ...]:
+    """Every requirement of a regex, in order; empty when nothing is certain (all of it optional)."""
+    parsed = re._parser.parse(pattern)  # type: ignore[attr-defined]  # private, stable since 3.11; lint covers it
+    return tuple(_sequence(parsed, bool(parsed.state.flags & re.IGNORECASE)))
+
+
+def best(pattern: str) -> Requirement:
+    """The requirement that lets the fewest lines through; empty when there is none."""
+    usable = [need for need in requirements(pattern) if min(map(len, need)) >= 2]
+    return max(usable, key=_selectivity, default=frozenset())
+
+
+def cover(needs: Iterable[Requirement]) -> tuple[str, ...]:
+    """A small set of words such that each alternative of each requirement contains one of them (greedy cover).
+
+    A literal that ordinary lines hold too has no word here: its pattern is only tried on lines kept for another reason.
+    """
+    open_literals = {literal for need in needs for literal in need}
+    containing: dict[str, set[str]] = {}
+    for literal in open_literals:
+        for word in _words(literal):
+            containing.setdefault(word, set())
+    for word, literals in containing.items():
+        literals.update(literal for literal in open_literals if word in literal)
+    chosen = []
+    while open_literals:
+        word = max(sorted(containing), key=lambda name: (len(containing[name] & open_literals), len(name)), default="")
+        if not word or not containing[word] & open_literals:
+            break
+        chosen.append(word)
+        open_literals -= containing.pop(word)
+    return tuple(sorted({*chosen, *(literal for literal in open_literals if literal not in ORDINARY)}))
+
+
+def _selectivity(need: Requirement) -> tuple[bool, int, int]:
+    return (not any(literal in ORDINARY for literal in need), min(map(len, need)), -len(need))
+
+
+def _words(literal: str) -> list[str]:
+    """Parts of a literal that may stand for it: its words, or all of it when they are short or ordinary."""
+    words = [
+        word for word in re.findall(r"[A-Za-z_][\w.-]+", literal) if len(word) >= MIN_CHARS and word not in ORDINARY
+    ]
+    return words or ([] if literal in ORDINARY else [literal])
+
+
+def _sequence(items: Iterable[Any], folded: bool) -> list[Requirement]:
+    found: list[Requirement] = []
+    run: list[str] = []
+    for operator, argument in items:
+        name = str(operator)
+        if name == "LITERAL":
+            run.append(chr(argument))
+            continue
+        if name == "AT":
+            continue
+        found.extend(_run(run, folded))
+        run.clear()
+        found.extend(_compound(name, argument, folded))
+    found.extend(_run(run, folded))
+    return found
+
+
+def _compound(name: str, argument: Any, folded: bool) -> list[Requirement]:
+    match name:
+        case "SUBPATTERN":
+            _, added, _, inner = argument
+            return _sequence(inner, folded or bool(added & re.IGNORECASE))
+        case "MAX_REPEAT" | "MIN_REPEAT":
+            low, _, inner = argument
+            return _sequence(inner, folded) if low >= 1 else []
+        case "BRANCH":
+            return _branch(argument[1], folded)
+        case _:
+            return []
+
+
+def _branch(branches: Sequence[Iterable[Any]], folded: bool) -> list[Requirement]:
+    chosen: set[str] = set()
+    for branch in branches:
+        options = _sequence(branch, folded)
+        if not options:
+            return []
+        best_one: Requirement = max(options, key=_selectivity)
+        chosen.update(best_one)
+    return [frozenset(chosen)]
+
+
+def _run(run: Sequence[str], folded: bool) -> list[Requirement]:
+    """Literal characters in a row. Without regard to case: each word as it is written in practice."""
+    text = "".join(run)
+    if not folded:
+        return [frozenset({text})] if text else []
+    words = re.findall(r"\w{2,}", text)
+    return [frozenset({word, word.lower(), word.upper(), word.capitalize()}) for word in words]

@@ -1,0 +1,111 @@
+"""Raw bytes of an engine log → Lines: time, rank and message apart, colour codes, container prefixes and bars removed.
+
+One file holds several processes' output in four shapes (`[time RANKS] text`, `[time] LEVEL file.py:1: text`, uvicorn,
+raw). Not the search for what matters (`scan`), not the grouping into incidents (`tracebacks`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MAX_CHARS = 32_768
+"""Longest text kept of one line; `server_args=` takes 26 kB, usage texts 36 kB in many lines."""
+MAX_ARGS_CHARS = 262_144
+_TAIL_CHARS = 4_096
+
+# A record starts anywhere in a line: tqdm bars end without a newline and the next record is glued to them.
+_HEAD = re.compile(
+    r"\[(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?)"
+    r"(?P<rank>(?: (?:DP|PP|ATTN_CP|MOE_DP|TP|EP)\d+)*)\] ?"
+)
+_ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_BAR = re.compile(r"\d+%\|[^|]*\|? *\d|\d+(?:\.\d+)?(?:it|ex)/s\]|\d+% Completed \|")
+# docker compose, kubectl --timestamps/--prefix, journald, ray
+_CONTAINER = re.compile(
+    r"(?:[\w.-]{1,64} *\| "
+    r"|\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:?\d\d) (?:std(?:out|err) [FP] )?"
+    r"|\[pod/[^\]]{1,128}\] "
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S{1,64} [^\s\[]{1,64}\[\d+\]: "
+    r"|\(\w{1,64} pid=\d+[^)]{0,64}\) )"
+)
+_TORCH_RANK = re.compile(r"\[rank(\d+)\]: ?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of a log, or one of the pieces that `\\r` or a glued record make of it."""
+
+    number: int  # from 1, counting newlines only, as an editor does
+    text: str  # the message without time and ranks
+    time: str = ""  # as printed; empty for raw lines
+    rank: str = ""  # "DP0 TP1", "rank3"; empty with one process
+    headed: bool = False  # it began with [time]
+
+
+def parse(raw: bytes, number: int) -> Iterator[Line]:
+    """The Lines of one newline-terminated piece of a log. Never raises; blank input gives one blank Line."""
+    pieces = [piece for piece in raw.split(b"\r") if piece.strip()]
+    if not pieces:
+        yield Line(number=number, text="")
+        return
+    last = len(pieces) - 1
+    for index, piece in enumerate(pieces):
+        text = _decode(piece)
+        if index == last or not _BAR.search(text) or "[2" in text:
+            yield from _records(text, number)
+
+
+def is_record_start(data: bytes, start: int) -> bool:
+    """Whether the line that begins at `start` begins a record (cheap: for walking over neighbours of a hit)."""
+    head = data.find(b"[20", start, start + 96)
+    return head >= 0 and data.find(b"\n", start, head) < 0
+
+
+def is_bar(text: str) -> bool:
+    """Whether the text is a progress bar."""
+    return _BAR.search(text) is not None
+
+
+def _decode(raw: bytes) -> str:
+    limit = MAX_ARGS_CHARS if b"server_args=" in raw[:256] else MAX_CHARS
+    if len(raw) > limit:
+        raw = raw[: limit - _TAIL_CHARS] + b" ... " + raw[-_TAIL_CHARS:]
+    text = raw.decode("utf-8", "replace").rstrip("\r\n")
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    return _CONTROL.sub("", text) if not text.isprintable() else text
+
+
+def _records(piece: str, number: int) -> Iterator[Line]:
+    """A piece cut where records begin; what stands before the first head is raw text or a container's prefix."""
+    heads = list(_HEAD.finditer(piece)) if "[2" in piece else []
+    heads = [head for index, head in enumerate(heads) if index == 0 or _glued(piece, head)]
+    if heads and not _glued(piece, heads[0]):
+        heads = []
+    lead = piece[: heads[0].start()] if heads else piece
+    if not heads or (lead.strip() and not _CONTAINER.fullmatch(lead)):
+        yield _raw(lead, number)
+    for index, head in enumerate(heads):
+        end = heads[index + 1].start() if index + 1 < len(heads) else len(piece)
+        text = piece[head.end() : end]
+        yield Line(number=number, text=text, time=head["time"], rank=head["rank"].strip(), headed=True)
+
+
+def _glued(piece: str, head: re.Match[str]) -> bool:
+    """A head in the middle counts when a bar or a container's prefix precedes it, not inside a quoted message."""
+    lead = piece[: head.start()]
+    return not lead.strip() or bool(_CONTAINER.match(lead)) or is_bar(lead) or lead.endswith(("]", "%", "s"))
+
+
+def _raw(text: str, number: int) -> Line:
+    rank = ""
+    prefix = _CONTAINER.match(text)
+    if prefix:
+        text = text[prefix.end() :]
+    torch_rank = _TORCH_RANK.match(text)
+    if torch_rank:
+        text, rank = text[torch_rank.end() :], f"rank{torch_rank[1]}"
+    return Line(number=number, text=text, rank=rank)

@@ -1,0 +1,219 @@
+"""Speed: decode rate, time to first token, gaps between tokens, throughput; judged against wishes and a baseline.
+
+Measured from streams with a warm-up thrown away; every figure is a median with its interval, every comparison names
+the smallest change it could have seen, and none is judged when the noise is larger than the margin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import ceil, inf
+from statistics import median
+
+from checks.model import Outcome, Verdict
+from checks.probe_context import Context
+from checks.probe_entry import Probe
+from checks.probe_model import Answer, Ask, Measured, Script, failed_requests, quote, verdict
+from checks.probe_requests import generate
+from checks.probe_texts import long_text
+from checks.statistics import Interval, median_interval, ratio_interval
+
+ORDER = (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS, Outcome.SKIP)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """Speed of one streamed answer."""
+
+    decode: float  # tokens per second after the first event
+    first: float  # seconds from sending to the first event
+    gap: float  # median seconds per token between events
+    longest: float  # longest silence between two events, seconds
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One measurement beside its baseline."""
+
+    outcome: Outcome
+    message: str
+    figures: Mapping[str, float | str] = field(default_factory=dict)
+
+
+def speed(probe: Probe, context: Context) -> Script:
+    """Warm up, then single streams one after the other, then bundles of streams at several concurrencies."""
+    tokens = int(context.wish("speed", "tokens", probe.count("tokens", 64)))
+    repeats = int(context.wish("speed", "repeats", probe.count("repeats", 5)))
+    warm = yield [_stream(0, 16)]
+    if bad := failed_requests(probe.id, warm):
+        return bad
+    singles: list[Answer] = []
+    for number in range(repeats):
+        singles += yield [_stream(100 + number, tokens)]
+    if bad := failed_requests(probe.id, singles):
+        return bad
+    samples = _single_samples(singles)
+    for size in bundle_sizes(context):
+        yield [_stream(200 + index, 16) for index in range(size)]  # compiles and captures what this size needs
+        rates = []
+        for number in range(max(3, repeats - 2)):
+            bundle = yield [_stream(1000 * (number + 1) + index, tokens) for index in range(size)]
+            if bad := failed_requests(probe.id, bundle):
+                return bad
+            rates.append(throughput(bundle))
+        samples[f"throughput_{size}"] = tuple(rates)
+    return judge(probe, context, samples, singles)
+
+
+def bundle_sizes(context: Context) -> tuple[int, ...]:
+    """Concurrencies to measure: those wished for, else 4, 16 and what the server allows; never more than that."""
+    wished = context.wish("speed", "concurrency") or (4, 16, context.concurrency)
+    return tuple(sorted({min(int(size), context.concurrency) for size in wished} - {1}))
+
+
+def measure(answer: Answer) -> Stream | None:
+    """Speed of one stream; None when it has fewer than three events."""
+    times, counts = answer.times, answer.counts or tuple(range(1, len(answer.times) + 1))
+    if len(times) < 3 or times[-1] <= times[0]:
+        return None
+    gaps = [
+        (later - earlier) / max(1, more - less)
+        for earlier, later, less, more in zip(times, times[1:], counts, counts[1:], strict=False)
+    ]
+    silence = max(later - earlier for earlier, later in pairwise(times))
+    return Stream(
+        decode=(counts[-1] - counts[0]) / (times[-1] - times[0]),
+        first=times[0],
+        gap=median(gaps),
+        longest=silence,
+        tokens=counts[-1],
+    )
+
+
+def throughput(answers: Sequence[Answer]) -> float:
+    """Tokens per second of answers that were asked for at the same moment."""
+    tokens = sum(answer.completion_tokens or 0 for answer in answers)
+    longest = max((answer.seconds for answer in answers), default=0.0)
+    return tokens / longest if longest > 0 else 0.0
+
+
+def judge(
+    probe: Probe, context: Context, samples: Mapping[str, tuple[float, ...]], singles: Sequence[Answer]
+) -> Measured | Verdict:
+    """The verdict on a set of samples: wishes first, then the baseline, then nothing but a record."""
+    if not samples.get("decode"):
+        return verdict(probe.id, Outcome.FAIL, "no stream had three events", [quote(answer) for answer in singles[:2]])
+    figures = _figures(samples)
+    results = [*_wishes(context, samples), *_comparisons(probe, context, samples), *_silences(singles)]
+    decode = median_interval(samples["decode"])
+    shown = f"decode {_shown(decode, 'tok/s')}, first token after {median(samples['first']) * 1000:.0f} ms"
+    if not results:
+        message = f"{shown}; recorded, there is nothing to compare it with"
+        return Measured(verdict=verdict(probe.id, Outcome.SKIP, message, **figures), samples=dict(samples))
+    worst = min((result.outcome for result in results), key=ORDER.index)
+    notes = [result.message for result in results if result.outcome is worst]
+    for result in results:
+        figures.update(result.figures)
+    return Measured(verdict=verdict(probe.id, worst, f"{shown}; {'; '.join(notes)}", **figures), samples=dict(samples))
+
+
+def compare(
+    name: str, base: Sequence[float], now: Sequence[float], margin: float, *, less_is_better: bool = False
+) -> Comparison:
+    """One measurement against its baseline. `margin` is the loss that is accepted, as a share (0.05 = 5 %)."""
+    change = ratio_interval(now, base) if less_is_better else ratio_interval(base, now)
+    noise = change.half_width
+    figures = {f"{name}_ratio": round(change.value, 4), f"{name}_detectable": round(noise, 4) if noise < inf else "inf"}
+    shown = f"{name} {change.value - 1:+.1%} against the baseline ({change.low - 1:+.1%} to {change.high - 1:+.1%})"
+    if change.low > 1 - margin:
+        return Comparison(outcome=Outcome.PASS, message=shown, figures=figures)
+    if change.high < 1 - margin:
+        return Comparison(outcome=Outcome.FAIL, message=f"{shown}: slower", figures=figures)
+    if noise > margin:
+        more = "" if noise == inf else f"; about {ceil(len(now) * (noise / margin) ** 2)} repeats would decide"
+        message = f"{shown}: the noise exceeds the margin of {margin:.0%}{more}"
+        return Comparison(outcome=Outcome.INCONCLUSIVE, message=message, figures=figures)
+    return Comparison(outcome=Outcome.INCONCLUSIVE, message=f"{shown}: at the margin of {margin:.0%}", figures=figures)
+
+
+def _stream(seed: int, tokens: int) -> Ask:
+    # another text each time, or the prefix cache would shorten the first token's way
+    return generate(f"Diary {seed}. " + long_text(60, seed), tokens, stream=True, ignore_eos=True)
+
+
+def _single_samples(singles: Sequence[Answer]) -> dict[str, tuple[float, ...]]:
+    streams = [stream for answer in singles if (stream := measure(answer))]
+    return {
+        "decode": tuple(stream.decode for stream in streams),
+        "first": tuple(stream.first for stream in streams),
+        "gap": tuple(stream.gap for stream in streams),
+    }
+
+
+def _figures(samples: Mapping[str, tuple[float, ...]]) -> dict[str, float | str]:
+    figures: dict[str, float | str] = {}
+    for name, values in samples.items():
+        interval = median_interval(values)
+        figures[name] = round(interval.value, 5)
+        figures[f"{name}_low"], figures[f"{name}_high"] = _finite(interval.low), _finite(interval.high)
+    return figures
+
+
+def _wishes(context: Context, samples: Mapping[str, tuple[float, ...]]) -> list[Comparison]:
+    results = []
+    decode, first = median_interval(samples["decode"]), median_interval(samples["first"])
+    floor = float(context.wish("speed", "floor", 1.0))
+    if decode.value < floor:
+        message = f"{decode.value:.2f} tok/s is below the floor of {floor:g}"
+        results.append(Comparison(outcome=Outcome.FAIL, message=message))
+    if (least := context.wish("speed", "decode_at_least")) is not None:
+        outcome = _side(decode, float(least))
+        results.append(Comparison(outcome=outcome, message=f"at least {float(least):g} tok/s are expected"))
+    if (most := context.wish("speed", "ttft_at_most")) is not None:
+        outcome = _side(Interval(value=-first.value, low=-first.high, high=-first.low), -float(most))
+        results.append(Comparison(outcome=outcome, message=f"first token within {float(most):g} s is expected"))
+    return results
+
+
+def _side(interval: Interval, least: float) -> Outcome:
+    if interval.low >= least:
+        return Outcome.PASS
+    return Outcome.FAIL if interval.high < least else Outcome.INCONCLUSIVE
+
+
+def _comparisons(probe: Probe, context: Context, samples: Mapping[str, tuple[float, ...]]) -> list[Comparison]:
+    margin = float(context.wish("speed", "margin", probe.number("margin", 0.05)))
+    results = []
+    for name, now in samples.items():
+        base = context.samples(probe.id, name)
+        if not base or name == "gap":  # the gap says the same as the decode rate
+            continue
+        if name == "first":
+            # through a tunnel the first event may be 38 ms late: only large changes mean something
+            results.append(compare("first token", base, now, max(margin, 0.25), less_is_better=True))
+        else:
+            results.append(compare(name, base, now, margin))
+    return results
+
+
+def _silences(singles: Sequence[Answer]) -> list[Comparison]:
+    streams = [stream for answer in singles if (stream := measure(answer))]
+    halted = [stream for stream in streams if stream.longest > 1.0 and stream.longest > 20 * stream.gap]
+    if len(halted) * 2 <= len(streams):
+        return []
+    longest = max(stream.longest for stream in halted)
+    message = f"most streams stand still in the middle, the longest for {longest:.1f} s"
+    return [Comparison(outcome=Outcome.FAIL, message=message)]
+
+
+def _shown(interval: Interval, unit: str) -> str:
+    if interval.half_width == inf:
+        return f"{interval.value:.1f} {unit} (measured once)"
+    return f"{interval.value:.1f} {unit} ({interval.low:.1f} to {interval.high:.1f})"
+
+
+def _finite(value: float) -> float | str:
+    return round(value, 5) if abs(value) < inf else "inf"

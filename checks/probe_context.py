@@ -1,0 +1,198 @@
+"""What probes know besides the replies: the server as it describes itself, what the profile expects, the baseline.
+
+Parsed once at the edge from `/server_info`, the profile's `expect` mapping and a stored validation; the probes see
+only typed values. Wrong expectations raise ExpectError with a "did you mean".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from checks.yamlfile import did_you_mean
+
+EXPECT_KEYS = {
+    "model": "name that /v1/models must list (default: served_model_name of the server)",
+    "chat": "false for a base model without a chat template: probes then use /generate",
+    "thinking": "true to let a reasoning model think in the probes (default false)",
+    "known_answer": "list of {prompt, accept: [..]} in place of the built-in questions; false skips that probe",
+    "skip": "ids of probes that are not run",
+    "accept_warnings": "warning id → {reason, until: YYYY-MM-DD}: open warnings that a person accepts",
+    "timeout": "seconds one request may take (default 30 for smoke, 120 for the others)",
+    "concurrency": "most requests in flight at once (default: what the server allows, at most 64)",
+    "prompt_nll": "largest mean negative log-likelihood per token of plain English, in nats (default 6)",
+    "common_words": "share of common English words that prose must hold (default 0.15; 0 for other languages)",
+    "accuracy": "set → {at_least: 0..1, margin: 0..1, n, max_tokens}",
+    "acceptance": "{at_least, at_most}: mean accept length, bonus token included",
+    "speed": "{decode_at_least: tok/s, ttft_at_most: s, margin: 0..1, repeats, tokens, floor: tok/s, concurrency}",
+    "fingerprint": "{kl_at_most: nats per token} against the baseline",
+}
+_NESTED = {
+    "accuracy": ("at_least", "margin", "n", "max_tokens"),
+    "acceptance": ("at_least", "at_most"),
+    "speed": ("decode_at_least", "ttft_at_most", "margin", "repeats", "tokens", "floor", "concurrency"),
+    "fingerprint": ("kl_at_most",),
+}
+LARGEST_CONCURRENCY = 64
+
+
+class ExpectError(ValueError):
+    """The profile's `expect` holds something that is not understood."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """The server in its own words (`/server_info`). None or empty where it does not tell."""
+
+    model: str = ""
+    version: str = ""
+    generates: bool = True
+    running: int | None = None  # requests it decodes at once, over all data-parallel ranks
+    context: int | None = None  # tokens, prompt and answer together
+    chunk: int | None = None  # chunked prefill size in tokens
+    page: int = 1
+    radix_cache: bool = True
+    graph_sizes: tuple[int, ...] = ()  # batch sizes with a captured CUDA graph
+    tool_parser: str = ""
+    reasoning_parser: str = ""
+    adapters: tuple[str, ...] = ()
+    speculative: str = ""  # algorithm, empty when off
+    spec_steps: int | None = None
+    spec_drafts: int | None = None  # draft tokens verified at once, the root included
+    metrics: bool = False
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """Figures and samples of an earlier validation of the same model."""
+
+    figures: Mapping[str, Mapping[str, float | str]] = field(default_factory=dict)
+    samples: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Everything a probe may look at."""
+
+    server: Server
+    suite: str = "smoke"
+    expect: Mapping[str, Any] = field(default_factory=dict)
+    baseline: Baseline | None = None
+
+    @property
+    def model(self) -> str:
+        """The name to put into requests."""
+        return str(self.expect.get("model") or self.server.model or "default")
+
+    @property
+    def concurrency(self) -> int:
+        """Most requests in flight at once: what the server decodes together, never more."""
+        allowed = min(self.server.running or 8, LARGEST_CONCURRENCY)
+        return max(1, min(int(self.expect.get("concurrency") or allowed), allowed))
+
+    @property
+    def timeout(self) -> float:
+        """Seconds one request may take."""
+        return float(self.expect.get("timeout") or (30 if self.suite == "smoke" else 120))
+
+    def wish(self, section: str, key: str, default: Any = None) -> Any:
+        """`expect.<section>.<key>`."""
+        part = self.expect.get(section)
+        return part.get(key, default) if isinstance(part, Mapping) else default
+
+    def samples(self, probe: str, name: str) -> tuple[float, ...]:
+        """Samples of the baseline; empty when there are none."""
+        return self.baseline.samples.get(probe, {}).get(name, ()) if self.baseline else ()
+
+
+def parse_server(info: Mapping[str, Any]) -> Server:
+    """`/server_info` (older: `/get_server_info`) of any release from 0.4.10 on."""
+    states = info.get("internal_states")
+    state = states[0] if isinstance(states, list) and states and isinstance(states[0], Mapping) else {}
+    per_rank = _int(state.get("effective_max_running_requests_per_dp"))
+    ranks = _int(info.get("dp_size")) or 1
+    running = per_rank * ranks if per_rank else _int(info.get("max_running_requests"))
+    speculative = str(info.get("speculative_algorithm") or "")
+    chunk = _int(info.get("chunked_prefill_size"))
+    return Server(
+        model=str(info.get("served_model_name") or info.get("model_path") or ""),
+        version=str(info.get("version") or ""),
+        generates=not info.get("is_embedding"),
+        running=running,
+        # max_req_input_len leaves room for the answer; context_length is null unless it was given
+        context=_int(info.get("max_req_input_len")) or _int(info.get("context_length")),
+        chunk=chunk if chunk and chunk > 0 else None,
+        page=_int(info.get("page_size")) or 1,
+        radix_cache=not info.get("disable_radix_cache"),
+        graph_sizes=_graph_sizes(info),
+        tool_parser=str(info.get("tool_call_parser") or ""),
+        reasoning_parser=str(info.get("reasoning_parser") or ""),
+        adapters=_adapters(info.get("lora_paths")),
+        speculative=speculative,
+        spec_steps=_int(info.get("speculative_num_steps")) if speculative else None,
+        spec_drafts=_int(info.get("speculative_num_draft_tokens")) if speculative else None,
+        metrics=bool(info.get("enable_metrics")),
+        info=info,
+    )
+
+
+def parse_expect(expect: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same mapping, with every key known. Raises ExpectError."""
+    for key, value in expect.items():
+        if key not in EXPECT_KEYS:
+            raise ExpectError(f"unknown expectation `{key}`: {did_you_mean(key, EXPECT_KEYS)}")
+        if key not in _NESTED:
+            continue
+        if not isinstance(value, Mapping):
+            raise ExpectError(f"`{key}` is a mapping: {EXPECT_KEYS[key]}")
+        for part in value.values() if key == "accuracy" else (value,):
+            _check_keys(key, part)
+    return expect
+
+
+def parse_baseline(data: Mapping[str, Any] | None) -> Baseline | None:
+    """A stored validation (`validation.as_dict`) as a baseline."""
+    if not data:
+        return None
+    figures = {str(item["id"]): dict(item.get("figures") or {}) for item in data.get("verdicts") or () if "id" in item}
+    samples = {
+        str(probe): {str(name): tuple(float(x) for x in values) for name, values in parts.items()}
+        for probe, parts in (data.get("samples") or {}).items()
+    }
+    return Baseline(figures=figures, samples=samples)
+
+
+def _check_keys(section: str, part: object) -> None:
+    if not isinstance(part, Mapping):
+        raise ExpectError(f"`{section}`: {EXPECT_KEYS[section]}")
+    for key in part:
+        if key not in _NESTED[section]:
+            raise ExpectError(f"unknown key `{key}` in `{section}`: {did_you_mean(str(key), _NESTED[section])}")
+
+
+def _graph_sizes(info: Mapping[str, Any]) -> tuple[int, ...]:
+    if info.get("disable_cuda_graph") or info.get("device") == "cpu":
+        return ()
+    config = info.get("cuda_graph_config")  # newest releases: {decode: {backend, bs, ..}, prefill: ..}
+    decode = config.get("decode") if isinstance(config, Mapping) else None
+    if isinstance(decode, Mapping) and decode.get("backend") == "disabled":
+        return ()
+    listed = decode.get("bs") if isinstance(decode, Mapping) else None
+    sizes = listed or info.get("cuda_graph_bs") or info.get("cuda_graph_bs_decode") or ()
+    return tuple(sorted(size for size in sizes if isinstance(size, int))) if isinstance(sizes, Sequence) else ()
+
+
+def _adapters(paths: Any) -> tuple[str, ...]:
+    if isinstance(paths, Mapping):
+        return tuple(str(name) for name in paths)
+    if not isinstance(paths, list):
+        return ()
+    return tuple(
+        str(item.get("lora_name") or "") if isinstance(item, Mapping) else str(item).partition("=")[0] for item in paths
+    )
+
+
+def _int(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

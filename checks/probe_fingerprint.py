@@ -1,0 +1,140 @@
+"""Scripts that compare numbers and answers with a baseline run of the same model: same weights, another engine setting.
+
+Log-probabilities of a fixed text are a finer measure than words: KL per token over the most likely tokens tells a
+harmless change of kernel (about 0.001 nats) from a lost scale (tenths). Greedy answers show what users would see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import exp, isfinite, log
+from typing import Any
+
+from checks.model import Outcome, Verdict
+from checks.probe_basic import garbage
+from checks.probe_context import Context
+from checks.probe_entry import Probe
+from checks.probe_model import Answer, Measured, Script, failed_requests, quote, verdict
+from checks.probe_replies import error_text
+from checks.probe_requests import agreement, generate
+from checks.probe_texts import long_text, short_prompts
+from checks.statistics import mean_interval
+
+Row = Mapping[int, float]  # token id → log-probability of the most likely tokens at one position
+
+
+def fingerprint(probe: Probe, context: Context) -> Script:
+    """KL divergence per token between the baseline and now, over the top tokens at each position of a fixed text."""
+    keep = probe.count("top", 8)
+    ask = generate(probe.text("prompt") + " " + long_text(probe.count("tokens", 120), 5), 1, logprobs=True)
+    payload = {**(ask.payload or {}), "logprob_start_len": 0, "top_logprobs_num": keep}
+    [answer] = yield [replace(ask, payload=payload)]
+    if answer.status == 400 and "logprob" in error_text(answer).lower():
+        return verdict(probe.id, Outcome.SKIP, "this configuration cannot return log-probabilities")
+    if bad := failed_requests(probe.id, [answer]):
+        return bad
+    rows = read_rows(answer.meta.get("input_top_logprobs"))
+    if len(rows) < 8:
+        return verdict(probe.id, Outcome.SKIP, "the server returns no top log-probabilities", [quote(answer)])
+    samples = _flatten(rows)
+    before = _unflatten(context.samples(probe.id, "ids"), context.samples(probe.id, "logprobs"), context, probe)
+    if not before:
+        message = f"{len(rows)} positions recorded, there is nothing to compare them with"
+        return Measured(verdict=verdict(probe.id, Outcome.SKIP, message), samples=samples)
+    return Measured(verdict=_judge_kl(probe, context, before, rows), samples=samples)
+
+
+def _judge_kl(probe: Probe, context: Context, before: Sequence[Row], now: Sequence[Row]) -> Verdict:
+    if len(before) != len(now):
+        message = f"{len(before)} positions in the baseline, {len(now)} now: another tokenizer"
+        return verdict(probe.id, Outcome.FAIL, message)
+    divergences = [kl(old, new) for old, new in zip(before, now, strict=True)]
+    found = mean_interval(divergences)
+    swapped = sum(1 for old, new in zip(before, now, strict=True) if max(old, key=lambda i: old[i]) not in new)
+    most = float(context.wish("fingerprint", "kl_at_most", probe.number("kl_at_most", 0.03)))
+    message = f"KL {found.value:.4f} nats per token ({found.low:.4f} to {found.high:.4f}), at most {most:g} is accepted"
+    outcome = Outcome.INCONCLUSIVE
+    if found.high <= most:
+        outcome = Outcome.PASS
+    elif found.low > most:
+        outcome = Outcome.FAIL
+    return verdict(probe.id, outcome, message, kl=round(found.value, 5), lost_tops=swapped, positions=len(now))
+
+
+def kl(old: Row, new: Row) -> float:
+    """KL(old ‖ new) in nats over the tokens listed in `old`, the rest of the mass taken as one more token.
+
+    A token that `new` does not list is given the least that it lists, which makes the figure a lower bound.
+    """
+    floor = min(new.values())
+    rest_old, rest_new = 1.0, 1.0
+    total = 0.0
+    for token, value in old.items():
+        other = new.get(token, floor)
+        total += exp(value) * (value - other)
+        rest_old -= exp(value)
+        rest_new -= exp(other)
+    if rest_old > 1e-6 and rest_new > 1e-6:
+        total += rest_old * log(rest_old / rest_new)
+    return max(0.0, total)
+
+
+def read_rows(items: Any) -> list[Row]:
+    """`input_top_logprobs` of a reply: [logprob, id, text] of the likeliest tokens at each position that has any."""
+    rows: list[Row] = []
+    for item in items or ():
+        row = {
+            int(entry[1]): float(entry[0])
+            for entry in item or ()
+            if isinstance(entry, list) and isinstance(entry[0], int | float) and isfinite(entry[0])
+        }
+        if row:
+            rows.append(row)
+    return rows
+
+
+def greedy_baseline(probe: Probe, context: Context) -> Script:
+    """The same greedy prompts as in the baseline give the same tokens, up to a stated share."""
+    prompts, tokens = short_prompts()[: probe.count("prompts", 12)], probe.count("max_tokens", 24)
+    answers = yield [generate(prompt, tokens, logprobs=True) for prompt in prompts]
+    if bad := failed_requests(probe.id, answers) or garbage(probe, answers):
+        return bad
+    samples: dict[str, tuple[float, ...]] = {}
+    for index, answer in enumerate(answers):
+        samples[f"ids_{index}"] = tuple(float(item) for item in answer.ids)
+        samples[f"logprobs_{index}"] = tuple(0.0 if item is None else item for item in answer.logprobs)
+    before = [_stored(context, probe, index) for index in range(len(prompts))]
+    if not any(answer.ids for answer in before):
+        message = f"{len(prompts)} answers recorded, there is nothing to compare them with"
+        return Measured(verdict=verdict(probe.id, Outcome.SKIP, message), samples=samples)
+    results = [agreement(old, new) for old, new in zip(before, answers, strict=True)]
+    parted = [index for index, result in enumerate(results) if not result.close]
+    share, tolerance = len(parted) / len(results), probe.number("tolerance", 0.1)
+    message = f"{len(parted)} of {len(results)} greedy answers differ from the baseline, {tolerance:.0%} are tolerated"
+    outcome = Outcome.PASS if share <= tolerance else Outcome.FAIL if share > 3 * tolerance else Outcome.INCONCLUSIVE
+    evidence = [quote(answers[index]) for index in parted[:3]]
+    return Measured(verdict=verdict(probe.id, outcome, message, evidence, parted=share), samples=samples)
+
+
+def _stored(context: Context, probe: Probe, index: int) -> Answer:
+    ids = tuple(int(item) for item in context.samples(probe.id, f"ids_{index}"))
+    return Answer(path="baseline", ids=ids, logprobs=context.samples(probe.id, f"logprobs_{index}"))
+
+
+def _flatten(rows: Sequence[Row]) -> dict[str, tuple[float, ...]]:
+    return {
+        "sizes": tuple(float(len(row)) for row in rows),
+        "ids": tuple(float(token) for row in rows for token in row),
+        "logprobs": tuple(value for row in rows for value in row.values()),
+    }
+
+
+def _unflatten(ids: Sequence[float], values: Sequence[float], context: Context, probe: Probe) -> list[Row]:
+    rows: list[Row] = []
+    start = 0
+    for size in map(int, context.samples(probe.id, "sizes")):
+        end = start + size
+        rows.append(dict(zip(map(int, ids[start:end]), values[start:end], strict=True)))
+        start = end
+    return rows

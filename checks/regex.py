@@ -1,0 +1,65 @@
+"""The one door to regular expressions of the knowledge: linear-time RE2, or the standard library where it is missing.
+
+Not a parser of patterns (that is `literals`). Both engines read the same subset; lint compiles every pattern in both.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any, Protocol
+
+# Without RE2 a pattern with several `.*` takes quadratic time on a line of 26 kB (`server_args=`), so lines are cut.
+FALLBACK_LINE_CHARS = 8_192
+
+
+class Found(Protocol):
+    """What a match offers."""
+
+    def group(self, index: int = 0) -> Any:
+        """Text of a group; None when it took no part."""
+
+    def groupdict(self) -> dict[str, Any]:
+        """Named groups."""
+
+
+class Pattern(Protocol):
+    """A compiled expression."""
+
+    def search(self, text: str) -> Found | None:
+        """The first match on one line of text, or None."""
+
+
+class _Plain:
+    """The standard library's engine, kept away from very long lines."""
+
+    def __init__(self, pattern: str) -> None:
+        self._compiled = re.compile(pattern)
+
+    def search(self, text: str) -> Any:
+        return self._compiled.search(text[:FALLBACK_LINE_CHARS])
+
+
+@cache
+def re2_module() -> Any:
+    """The RE2 module, or None when it is not installed."""
+    try:
+        import re2
+    except ImportError:
+        return None
+    return re2
+
+
+@cache
+def compile_line(pattern: str) -> Pattern:
+    """A pattern to be searched in single lines. Raises ValueError for a malformed one."""
+    engine = re2_module()
+    try:
+        if engine is None:
+            return _Plain(pattern)
+        options = engine.Options()
+        options.log_errors = False
+        compiled: Pattern = engine.compile(pattern, options)
+    except Exception as error:  # re.error, re2.error: unrelated classes
+        raise ValueError(f"`{pattern}` is no regular expression: {error}") from error
+    return compiled

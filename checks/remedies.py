@@ -1,0 +1,69 @@
+"""The remedies of an entry that fit one launch: release, facts, captured names, flags as that release spells them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from checks.engines import FlagSchema, load
+from checks.match import Facts
+from checks.model import FlagValue, Remedy
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+def fitting(remedies: Iterable[Remedy], facts: Facts, captures: Mapping[str, str]) -> tuple[Remedy, ...]:
+    """In the entry's order. One that sets a flag which the release does not have is left out."""
+    version = facts.get("engine.version")
+    schema = load(version) if version else None
+    return tuple(_spelled(remedies, facts, captures, schema))
+
+
+def fill(template: str, captures: Mapping[str, str]) -> str:
+    """A text with `{name}` replaced by what a signature captured; names it did not capture stay."""
+    return _PLACEHOLDER.sub(lambda found: captures.get(found[1], found[0]), template)
+
+
+def _spelled(
+    remedies: Iterable[Remedy], facts: Facts, captures: Mapping[str, str], schema: FlagSchema | None
+) -> Iterator[Remedy]:
+    version = facts.get("engine.version")
+    for remedy in remedies:
+        if not remedy.engine.contains(version) or (remedy.when is not None and not remedy.when.holds(facts)):
+            continue
+        wanted: dict[str, FlagValue] | None = _set(remedy, schema)
+        if wanted is None:
+            continue
+        unset = [_typed(fill(name, captures), wanted, schema) for name in remedy.unset]
+        yield replace(
+            remedy,
+            text=fill(remedy.text, captures),
+            set={fill(name, captures): _value(value, captures) for name, value in wanted.items()},
+            unset=tuple(dict.fromkeys(unset)),
+            env={name: fill(value, captures) for name, value in remedy.env.items()},
+        )
+
+
+def _set(remedy: Remedy, schema: FlagSchema | None) -> dict[str, FlagValue] | None:
+    found: dict[str, FlagValue] = {}
+    for name, value in remedy.set.items():
+        spelled = name if "{" in name else _spell(name, schema)
+        if not spelled:
+            return None
+        found[spelled] = value
+    return found
+
+
+def _spell(name: str, schema: FlagSchema | None) -> str | None:
+    return name if schema is None else schema.spell(name)
+
+
+def _typed(name: str, wanted: Mapping[str, FlagValue], schema: FlagSchema | None) -> str:
+    """What to take away: as the release has it, or as somebody typed it where the release has only the new name."""
+    spelled = _spell(name, schema)
+    return name if spelled is None or spelled in wanted else spelled
+
+
+def _value(value: FlagValue, captures: Mapping[str, str]) -> FlagValue:
+    return fill(value, captures) if isinstance(value, str) else value

@@ -1,0 +1,151 @@
+"""Speculation: is the mean accept length inside the band that the configuration allows, and is it honest?
+
+Accept length = tokens per verify step, bonus token included: 1.0 means that no draft is ever accepted, the number of
+draft tokens is the most there can be. This definition is the same in every release; "accept rate" changed
+its denominator in 0.5.11 and is not judged. Looping text raises acceptance, so too high is a fault as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean
+from typing import Any
+
+from checks.degeneration import Problem
+from checks.model import Evidence, Outcome
+from checks.probe_basic import garbage_of
+from checks.probe_context import Context, Server
+from checks.probe_entry import Probe
+from checks.probe_model import Answer, Judged, Measured, Script, failed_requests, quote, verdict
+from checks.probe_requests import generate
+from checks.statistics import mean_interval
+
+USELESS = 1.05  # below: the draft model costs time and gives nothing
+SUSPICIOUS = 0.97  # share of the possible maximum that varied text does not reach
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acceptance:
+    """Acceptance of one request, from its meta_info."""
+
+    tokens: int
+    steps: int  # verify steps
+    rate: float | None = None  # as the engine gives it (0.5.4 on)
+    histogram: tuple[int, ...] = ()  # verify steps by number of accepted drafts (0.5.9 on)
+
+    @property
+    def length(self) -> float:
+        """Tokens per verify step. The first token comes from the prefill, not from a step."""
+        return max(1.0, (self.tokens - 1) / self.steps)
+
+
+def read_acceptance(meta: Mapping[str, Any]) -> Acceptance | None:
+    """Acceptance out of `meta_info` of any release; None when the request was not speculated on.
+
+    spec_verify_ct is in all releases; spec_accept_length from 0.5.4; histograms spec_accept_histogram 0.5.9 to 0.5.20,
+    spec_correct_drafts_histogram from 0.5.12.
+    """
+    steps, tokens = _count(meta.get("spec_verify_ct")), _count(meta.get("completion_tokens"))
+    if not steps or not tokens:
+        return None
+    histogram = meta.get("spec_correct_drafts_histogram") or meta.get("spec_accept_histogram") or ()
+    rate = meta.get("spec_accept_rate")
+    return Acceptance(
+        tokens=tokens,
+        steps=steps,
+        rate=float(rate) if isinstance(rate, int | float) else None,
+        histogram=tuple(int(item) for item in histogram if isinstance(item, int | float)),
+    )
+
+
+def largest_length(server: Server) -> float | None:
+    """The most tokens one verify step can yield: all drafts along one path, and the bonus token.
+
+    A chain of num_steps drafts gives num_steps + 1, a tree is no deeper than its steps, NGRAM has draft tokens only.
+    """
+    bounds = []
+    if server.spec_steps:
+        bounds.append(server.spec_steps + 1)
+    if server.spec_drafts:
+        bounds.append(server.spec_drafts)
+    return float(min(bounds)) if bounds else None
+
+
+def speculation(probe: Probe, context: Context) -> Script:
+    """Varied greedy prompts, one after the other; their accept lengths are judged together."""
+    if not context.server.speculative:
+        return verdict(probe.id, Outcome.SKIP, "speculation is off")
+    tokens = probe.count("max_tokens", 96)
+    answers: list[Answer] = []
+    for prompt in probe.params["prompts"]:
+        answers += yield [generate(str(prompt), tokens, ignore_eos=True)]
+    if bad := failed_requests(probe.id, answers):
+        return bad
+    return judge(probe, context, answers)
+
+
+def judge(probe: Probe, context: Context, answers: Sequence[Answer]) -> Judged:
+    """The verdict on the acceptance of several answers."""
+    found = [item for answer in answers if (item := read_acceptance(answer.meta))]
+    loops = [problem for answer in answers for problem in garbage_of(answer)]
+    if not found:
+        message = f"{context.server.speculative} is configured, but no request was speculated on: it is silently off"
+        return verdict(probe.id, Outcome.FAIL, message, [Evidence(text="no spec_verify_ct in meta_info")])
+    lengths = tuple(item.length for item in found)
+    length = max(1.0, sum(item.tokens - 1 for item in found) / sum(item.steps for item in found))
+    band = mean_interval(lengths)
+    figures: dict[str, float | str] = {
+        "accept_length": round(length, 3), "low": round(band.low, 3), "high": round(band.high, 3),
+        "requests": len(found),
+    }  # fmt: skip
+    if positions := per_position(found):
+        figures["per_position"] = " ".join(f"{share:.2f}" for share in positions)
+    if top := largest_length(context.server):
+        figures["largest"] = top
+    outcome, message = _judge_length(context, length, top, loops)
+    evidence = [quote(answers[0])] if outcome is not Outcome.PASS else []
+    return Measured(
+        verdict=verdict(probe.id, outcome, message, evidence, **figures), samples={"accept_length": lengths}
+    )
+
+
+def _judge_length(context: Context, length: float, top: float | None, loops: Sequence[Problem]) -> tuple[Outcome, str]:
+    shown = f"accept length {length:.2f}" + (f" of at most {top:g}" if top else "")
+    least = float(context.wish("acceptance", "at_least", USELESS))
+    most = context.wish("acceptance", "at_most")
+    if loops:
+        return Outcome.FAIL, f"{shown} on degenerate text ({loops[0].message}): the acceptance is worthless"
+    if top and length > top + 0.05:
+        return Outcome.FAIL, f"{shown}: more than the configuration allows, the counts are wrong"
+    if length < 1.005:
+        return Outcome.FAIL, f"{shown}: not one draft is accepted (wrong draft weights or quantisation?)"
+    if length < least:
+        return Outcome.FAIL, f"{shown}, expected at least {least:g}"
+    if most is not None and length > float(most):
+        return Outcome.FAIL, f"{shown}, expected at most {float(most):g}: does the text repeat itself?"
+    if top and top > 2 and length > SUSPICIOUS * top:
+        return Outcome.FAIL, f"{shown}: practically every draft is accepted, as in looping text or simulated acceptance"
+    return _against_baseline(context, length, shown)
+
+
+def _against_baseline(context: Context, length: float, shown: str) -> tuple[Outcome, str]:
+    before = context.samples("speculation", "accept_length")
+    if not before:
+        return Outcome.PASS, shown
+    old = mean(before)
+    if length < 0.85 * old:
+        return Outcome.FAIL, f"{shown}, {old:.2f} in the baseline"
+    return Outcome.PASS, f"{shown}, {old:.2f} in the baseline"
+
+
+def per_position(found: Sequence[Acceptance]) -> tuple[float, ...]:
+    """Share of verify steps in which the draft at position 1, 2, ... was accepted; empty without histograms."""
+    size = max((len(item.histogram) for item in found), default=0)
+    totals = [sum(item.histogram[i] for item in found if i < len(item.histogram)) for i in range(size)]
+    steps = sum(totals)
+    return tuple(sum(totals[i:]) / steps for i in range(1, size)) if steps else ()
+
+
+def _count(value: Any) -> int:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0
