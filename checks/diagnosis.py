@@ -65,7 +65,7 @@ def diagnose(reading: Reading, entry: Lookup) -> Diagnosis:
         fingerprint=fingerprint(at, phase) if at else "",
         phase=phase,
         engine=reading.facts.get("engine.version"),
-        notes=tuple(_notes(reading.scanned, at)),
+        notes=tuple(_notes(reading, at)),
     )
 
 
@@ -191,8 +191,12 @@ def _moved(last: Line | None) -> str:
     return f"; last moved: line {last.number}{' at ' + last.time if last.time else ''}: {last.text.strip()[:120]}"
 
 
-def _notes(scanned: Scanned, incident: Incident | None) -> Iterator[str]:
+def _notes(reading: Reading, incident: Incident | None) -> Iterator[str]:
+    """What the judgement could not rest on."""
     if incident:
         yield from incident.notes
-    if scanned.dropped_regions:
-        yield f"{scanned.dropped_regions} repeated or middle parts of this noisy log were not looked at"
+    first = reading.milestones[0].phase if reading.milestones else ""
+    if first not in ("", "import", "args", "distributed"):
+        yield f"the log starts in phase `{first}`: what the engine said before, its arguments among it, is missing"
+    if reading.scanned.dropped_regions:
+        yield f"{reading.scanned.dropped_regions} repeated or middle parts of this noisy log were not looked at"

@@ -17,7 +17,8 @@ INTERRUPTS = ("KeyboardInterrupt", "SystemExit", "CancelledError", "GeneratorExi
 # SIGTERM to the whole group, or to 0.5.18 and older, makes the engine call its own children crashed and exit with 137:
 # what follows a request to stop is no failure.
 _STOP = re.compile(
-    r"^SIGTERM received\. |^Received SIG(?:TERM|INT)|^Signal SIGTERM received|^INFO: +Shutting down|^\^C|^Terminated$"
+    r"^SIGTERM received\. |^Received SIG(?:TERM|INT)|^Signal SIGTERM received|^INFO: +Shutting down"
+    r"|^\^C(?:\[20|$)|^Terminated$"
 )
 _START = "server_args="
 _DEATH = re.compile(

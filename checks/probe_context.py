@@ -139,17 +139,20 @@ def parse_server(info: Mapping[str, Any]) -> Server:
 
 
 def parse_expect(expect: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same mapping, with every key known. Raises ExpectError."""
-    for key, value in expect.items():
+    """The expectations with every key known, `known-answer` read as `known_answer`. Raises ExpectError."""
+    plain = {_key(key): value for key, value in expect.items()}
+    for key, value in plain.items():
         if key not in EXPECT_KEYS:
             raise ExpectError(f"unknown expectation `{key}`: {did_you_mean(key, EXPECT_KEYS)}")
         if key not in _NESTED:
             continue
         if not isinstance(value, Mapping):
             raise ExpectError(f"`{key}` is a mapping: {EXPECT_KEYS[key]}")
-        for part in value.values() if key == "accuracy" else (value,):
-            _check_keys(key, part)
-    return expect
+        # the sets of `accuracy` are names, their keys are ours
+        plain[key] = (
+            {name: _checked(key, part) for name, part in value.items()} if key == "accuracy" else _checked(key, value)
+        )
+    return plain
 
 
 def parse_baseline(data: Mapping[str, Any] | None) -> Baseline | None:
@@ -164,12 +167,18 @@ def parse_baseline(data: Mapping[str, Any] | None) -> Baseline | None:
     return Baseline(figures=figures, samples=samples)
 
 
-def _check_keys(section: str, part: object) -> None:
+def _checked(section: str, part: object) -> Mapping[str, Any]:
     if not isinstance(part, Mapping):
         raise ExpectError(f"`{section}`: {EXPECT_KEYS[section]}")
-    for key in part:
+    plain = {_key(key): value for key, value in part.items()}
+    for key in plain:
         if key not in _NESTED[section]:
-            raise ExpectError(f"unknown key `{key}` in `{section}`: {did_you_mean(str(key), _NESTED[section])}")
+            raise ExpectError(f"unknown key `{key}` in `{section}`: {did_you_mean(key, _NESTED[section])}")
+    return plain
+
+
+def _key(text: object) -> str:
+    return str(text).replace("-", "_")
 
 
 def _graph_sizes(info: Mapping[str, Any]) -> tuple[int, ...]:

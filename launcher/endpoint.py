@@ -161,7 +161,7 @@ class _Tunnel(httpx.BaseTransport):
             extensions=request.extensions,
         )
         try:
-            reply = self._pool.handle_request(core)
+            reply = self._ask(core)
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
             raise httpx.ConnectError(str(error), request=request) from error
         except httpcore.TimeoutException as error:
@@ -169,6 +169,16 @@ class _Tunnel(httpx.BaseTransport):
         except (httpcore.NetworkError, httpcore.ProtocolError) as error:
             raise httpx.ReadError(str(error), request=request) from error
         return httpx.Response(reply.status, headers=reply.headers, stream=_Body(reply), extensions=reply.extensions)
+
+    def _ask(self, request: httpcore.Request) -> httpcore.Response:
+        """A kept connection may have been closed meanwhile without us knowing (through SSH the news travels): a GET
+        that got not one byte back is asked again, on a new one."""
+        try:
+            return self._pool.handle_request(request)
+        except httpcore.RemoteProtocolError:
+            if request.method != b"GET":
+                raise
+        return self._pool.handle_request(request)
 
     def close(self) -> None:
         self._pool.close()

@@ -15,6 +15,7 @@ from checks.model import FlagValue
 
 GIB = 1 << 30
 OURS = "SGLANG_LAUNCHER_"  # variables of this program, which the engine's tables do not know
+_TOOLS = ("nvcc", "cuda_home", "gcc", "ninja", "cuobjdump")
 _CONFIG_SKIPPED = {
     "quantization_config",
     "text_config",
@@ -85,27 +86,30 @@ def host_facts(raw: Mapping[str, Any]) -> dict[str, Any]:
     found = {
         "driver": gpus[0].get("driver_version") if gpus else None,
         "driver_cuda": tools.get("driver_cuda"),
-        "nvcc": tools.get("nvcc"),
-        "cuda_home": tools.get("cuda_home"),
-        "gcc": bool(tools.get("gcc")),
-        "ninja": bool(tools.get("ninja")),
-        "cuobjdump": bool(tools.get("cuobjdump")),
         "shm_gb": _gib((host.get("shm") or {}).get("total")),
         "memlock_kb": memlock // 1024 if isinstance(memlock, int) else None,
         "memory_limit_gb": _gib(host.get("memory_limit")),
         "free_memory_gb": _gib((host.get("memory") or {}).get("available")),
         "gpu_free_gb": round(min(_mib(gpu.get("memory.free")) for gpu in gpus) / 1024, 1) if gpus else None,
         "gpus_visible": len(gpus) if gpus else None,
+        "gpu_processes": len(raw.get("gpu_processes") or []) if gpus else None,
         "rdma_devices": host.get("rdma_devices"),
+        "peermem": host.get("peermem"),
         "hf_token": host.get("hf_token"),
         "in_container": host.get("in_container"),
+        "numa_nodes": host.get("numa_nodes"),
+        "operating_system": host.get("system"),
+        "glibc": str(host.get("libc", "")).rpartition(" ")[2] or None,
+        "process_limit": limits.get("nproc"),
+        "python_headers": (raw.get("engine") or {}).get("headers"),
         "ports_in_use": [raw["asked"]["port"]] if port and not port.get("free") and "asked" in raw else [],
-        "gpu_processes": len(raw.get("gpu_processes") or []) if gpus else None,
         "proxies": sorted(host.get("proxies") or {}),
     }
-    unlimited = isinstance(limits, Mapping) and "memlock" in limits and memlock is None
     known = {name: value for name, value in found.items() if value is not None}
-    return {**known, "memlock_kb": 1 << 40} if unlimited else known
+    if "memlock" in limits and memlock is None:
+        known["memlock_kb"] = 1 << 40  # unlimited
+    # looked for and absent is something else than not looked for: rules see null
+    return {**known, **{name: tools.get(name) for name in _TOOLS if name in tools}}
 
 
 def model_facts(seen: Mapping[str, Any] | None) -> dict[str, Any]:

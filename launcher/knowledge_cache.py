@@ -6,10 +6,9 @@ A cache that cannot be written costs time, nothing else.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import tempfile
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -53,13 +52,14 @@ def cache_folder() -> Path:
 
 def _state(root: Path, form: object) -> str:
     """A digest of what the index was made from, without reading it: 300 stat calls take 2 ms."""
-    digest = hashlib.blake2b(f"{form} {root}".encode(), digest_size=12)
+    rows = [f"{form} {root}"]
     for kind, name in (("causes", "cause.yaml"), ("signs", "sign.yaml"), ("phases", "")):
         for entry in sorted(_entries(root / kind), key=lambda item: item.name):
             with suppress(OSError):
                 facts = Path(entry.path, name).stat()
-                digest.update(f"{kind}/{entry.name} {facts.st_size} {facts.st_mtime_ns}\n".encode())
-    return digest.hexdigest()
+                rows.append(f"{kind}/{entry.name} {facts.st_size} {facts.st_mtime_ns}")
+    text = "\n".join(rows).encode()
+    return f"{zlib.crc32(text):08x}{zlib.adler32(text):08x}"  # hashlib would load OpenSSL
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
@@ -72,6 +72,8 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 def _write(path: Path, text: str) -> None:
     """Atomically, leaving one file: the ones of older states are removed."""
+    import tempfile  # it loads `random` and OpenSSL; writing is rare
+
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-")
     with os.fdopen(handle, "w") as file:

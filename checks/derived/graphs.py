@@ -12,7 +12,7 @@ from checks.model import EngineRange
 
 _OPT_IN = EngineRange(">=0.5.4,<0.5.10")
 _ON_BY_DEFAULT = EngineRange(">=0.5.10")
-_BREAKABLE_BY_DEFAULT = EngineRange(">=0.5.16")  # 0.5.16:srt/model_executor/cuda_graph_config.py:105
+_BREAKABLE_BY_DEFAULT = EngineRange(">=0.5.15")  # 0.5.15:srt/model_executor/cuda_graph_config.py:101
 _SPECULATES_WITHOUT = EngineRange("<0.5.14")  # 0.5.10:srt/server_args.py:1089 switches it off under speculation
 _SMALLEST_DEFAULT = 2048  # largest bucket of MLA models and of small GPUs (0.5.10:srt/server_args.py:1254)
 

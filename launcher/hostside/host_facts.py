@@ -28,7 +28,7 @@ CANDIDATES = ("python3", "python", "~/venv/bin/python", "~/.venv/bin/python", "~
               "/opt/venv/bin/python", "/opt/sglang/bin/python", "/sgl-workspace/venv/bin/python")  # fmt: skip
 # Run by the engine's interpreter: which packages it sees, where sglang is, which CUDA torch was built for.
 ENGINE_LOOK = r"""
-import importlib.metadata as m, importlib.util as u, json, os, re, sys
+import importlib.metadata as m, importlib.util as u, json, os, re, sys, sysconfig
 found = {}
 for d in m.distributions():
     try:
@@ -50,6 +50,7 @@ cuda = re.search(r"^cuda[^=\n]*= *'([\d.]+)'", text(origin("torch"), "version.py
 full = re.search(r"__version__ *= *'([^']+)'", text(origin("torch"), "version.py"))
 plugins = [e.name for e in m.entry_points().select(group="sglang.srt.platforms")] if sys.version_info >= (3, 10) else []
 print(json.dumps(dict(packages=found, sglang=origin("sglang"), torch_cuda=cuda and cuda.group(1), plugins=plugins,
+                      headers=os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")),
                       torch=full and full.group(1), python=sys.version.split()[0], executable=sys.executable)))
 """
 
@@ -86,6 +87,9 @@ def host(args):
         "boot_id": boot_id(),
         "time": time.time(),
         "cpus": os.cpu_count(),
+        "numa_nodes": len([n for n in listed("/sys/devices/system/node") if re.fullmatch(r"node\d+", n)]) or 1,
+        "system": platform.system(),
+        "peermem": os.path.isdir("/sys/module/nvidia_peermem"),
         "memory": meminfo(),
         "memory_limit": cgroup_limit(),
         "shm": space("/dev/shm"),
@@ -94,7 +98,7 @@ def host(args):
         "limits": {"memlock": limit(resource.RLIMIT_MEMLOCK), "nofile": limit(resource.RLIMIT_NOFILE),
                    "nproc": limit(resource.RLIMIT_NPROC)},
         "in_container": os.path.exists("/.dockerenv") or os.path.exists("/run/.containerenv"),
-        "rdma_devices": sorted(os.listdir("/sys/class/infiniband")) if os.path.isdir("/sys/class/infiniband") else [],
+        "rdma_devices": sorted(listed("/sys/class/infiniband")),
         "proxies": {k: v for k, v in os.environ.items() if k.lower() in ("http_proxy", "https_proxy", "all_proxy", "no_proxy")},
         "hf_token": bool(os.environ.get("HF_TOKEN")) or os.path.exists(os.path.expanduser("~/.cache/huggingface/token")),
         "env": {k: v for k, v in os.environ.items() if k.startswith(("SGLANG_", "SGL_", "NCCL_", "CUDA_", "TORCH_", "TRITON_", "LD_"))},
@@ -226,6 +230,13 @@ def space(path):
     except OSError:
         return None
     return {"total": use.total, "free": use.free}
+
+
+def listed(folder):
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def existing(path):

@@ -24,14 +24,19 @@ Send = Callable[[Ask], Answer]
 
 
 def run_probes(probes: Sequence[Probe], context: Context, send: Send, clock: Clock) -> Iterator[Measured]:
-    """The judgement of each probe as it is reached: those that bear company first, then each of the others alone."""
+    """The judgement of each probe as it is reached: readiness first, then all that bear company, then the rest alone.
+
+    /health waits for a sign of the scheduler; among long requests on a slow machine it would give up (20 s).
+    """
     requests = ThreadPoolExecutor(max_workers=context.concurrency, thread_name_prefix="request")
     advancing = ThreadPoolExecutor(max_workers=SIDE_BY_SIDE, thread_name_prefix="probe")
     try:
         together = [probe for probe in probes if not probe.alone]
-        jobs = [advancing.submit(run_probe, probe, context, _sender(send, requests), clock) for probe in together]
-        for job in as_completed(jobs):
-            yield job.result()
+        for ready in (True, False):
+            group = [probe for probe in together if (probe.level == "ready") is ready]
+            jobs = [advancing.submit(run_probe, probe, context, _sender(send, requests), clock) for probe in group]
+            for job in as_completed(jobs):
+                yield job.result()
         for probe in probes:
             if probe.alone:
                 yield run_probe(probe, context, _sender(send, requests), clock)

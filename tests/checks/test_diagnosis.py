@@ -169,6 +169,10 @@ def test_a_server_that_stops_answering_is_no_healthy_one(root: Path) -> None:
 def test_a_log_that_starts_late_says_so(root: Path) -> None:
     found = judge(root, '  File "/a/sglang/srt/x.py", line 1, in f\nKeyError: 1\n')
     assert any("start of this traceback is missing" in note for note in found.notes)
+    late = judge(root, "[2026-11-29 15:25:01 TP0] Load weight begin. avail mem=1 GB\n")
+    assert late.notes == (
+        "the log starts in phase `weights`: what the engine said before, its arguments among it, is missing",
+    )
 
 
 def test_an_empty_log_is_called_empty(root: Path) -> None:

@@ -108,6 +108,11 @@ def test_an_unknown_expectation_is_refused_with_a_suggestion() -> None:
         parse_expect({"accuracy": {"word-problems": {"atleast": 0.1}}})
 
 
+def test_keys_may_be_written_with_hyphens_and_names_of_sets_stay() -> None:
+    found = parse_expect({"known-answer": False, "accuracy": {"word-problems": {"at-least": 0.8}}})
+    assert found == {"known_answer": False, "accuracy": {"word-problems": {"at_least": 0.8}}}
+
+
 def test_concurrency_is_never_more_than_the_server_allows() -> None:
     assert Context(server=Server(running=4), expect={"concurrency": 100}).concurrency == 4
     assert Context(server=Server(running=100), expect={"concurrency": 2}).concurrency == 2

@@ -21,7 +21,7 @@ from launcher.transport.base import Transport
 FAKE_ENGINE = Path(__file__).parent / "fake_engine"
 
 
-@dataclass(slots=True)
+@dataclass
 class Witness:
     """An Observer that remembers."""
 

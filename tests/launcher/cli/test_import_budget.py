@@ -1,0 +1,48 @@
+"""What a command may import. Start-up time is kept by not loading what is not used; nothing is timed here."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+LOG = Path(__file__).parents[2] / "corpus"
+HEAVY = {"paramiko", "httpx", "httpcore", "pydantic", "cryptography", "asyncio", "jsonschema", "numpy"}
+
+
+def imported(tmp_path: Path, *words: str) -> set[str]:
+    """Top-level modules that a command line has loaded when it ends."""
+    code = (
+        "import json, sys\nfrom launcher.cli import app\n"
+        "table = app.LAUNCH if sys.argv[1] == 'launch' else app.DIAGNOSE\n"
+        "app.run(sys.argv[1], table, sys.argv[2:])\n"
+        "sys.stderr.write('\\nMODULES ' + json.dumps(sorted({n.split('.')[0] for n in sys.modules})))\n"
+    )
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SGLANG_LAUNCHER_STATE": str(tmp_path / "state")}
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, env=env, check=False)
+    return set(json.loads(done.stderr.rpartition("MODULES ")[2]))
+
+
+def test_help_loads_no_command_line_library_at_all(tmp_path: Path) -> None:
+    assert not imported(tmp_path, "launch", "--help") & (HEAVY | {"typer", "click", "rich", "yaml"})
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("launch", "runs"),
+        ("launch", "list"),
+        ("launch", "engines", "list"),
+        ("launch", "explain", "trtllm-moe-on-sm120"),
+        ("launch", "check", "nextn-aggressive", "--engine", "0.5.10", "--json"),
+        ("diagnose", "log", "/dev/null", "--json"),
+    ],
+)
+def test_offline_commands_load_nothing_that_reaches_a_host(tmp_path: Path, words: tuple[str, ...]) -> None:
+    assert not imported(tmp_path, *words) & (HEAVY | {"rich"})
+
+
+def test_a_local_launch_needs_no_ssh(tmp_path: Path) -> None:
+    modules = imported(tmp_path, "launch", "profile", "nextn-aggressive", "--host", "local", "--dry-run")
+    assert "paramiko" not in modules

@@ -1,0 +1,172 @@
+"""`make bench`: the figures this project promises, measured here, with their method. Prints one Markdown table.
+
+Whole processes are timed from outside, medians of REPEATS runs after one warm-up. What needs a launch uses the
+stand-in engine of the tests over a real sshd on loopback, so that only the launcher's own cost is seen.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from launcher import hosts  # noqa: E402
+from launcher.events import Event  # noqa: E402
+from launcher.transport.base import Transport  # noqa: E402
+from launcher.transport.local import LocalTransport  # noqa: E402
+from launcher.transport.ssh import SshTransport  # noqa: E402
+from launcher.transport.ssh_config import CONFIG_VARIABLE  # noqa: E402
+from tests.support import sshd  # noqa: E402
+from tests.support.desk import Witness  # noqa: E402
+from tests.support.desk import bench as make_bench  # noqa: E402
+
+REPEATS = 9
+BIN = Path(sys.executable).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure."""
+
+    what: str
+    milliseconds: float
+    limit: str
+    method: str
+
+
+def main() -> int:
+    rows = [*processes(), *scanning(), *launches()]
+    print("| figure | measured | promised | method |\n|---|---|---|---|")
+    for row in rows:
+        print(f"| {row.what} | {row.milliseconds:.0f} ms | {row.limit} | {row.method} |")
+    return 0
+
+
+def processes() -> Iterator[Row]:
+    """Commands that need no host."""
+    logs = sorted((ROOT / "tests" / "corpus").rglob("*.log"), key=lambda path: path.stat().st_size)
+    small = min(logs, key=lambda path: abs(path.stat().st_size - 30_000))
+    with tempfile.TemporaryDirectory() as folder:
+        big = Path(folder) / "big.log"
+        big.write_bytes((small.read_bytes() * 4)[:100_000])
+        case = Path(folder) / "case.json"
+        case.write_text(json.dumps({"engine_version": "0.5.10", "flags": {"tp": "8"}, "gpu": {"sm": 120, "count": 8}}))
+        commands = (
+            ("bare python", [sys.executable, "-c", "pass"], "-"),
+            ("launch --help", [BIN / "launch", "--help"], "≤ 150 ms"),
+            ("launch runs", [BIN / "launch", "runs"], "≤ 130 ms"),
+            ("launch check --case", [BIN / "launch", "check", "--case", case, "--json"], "≤ 500 ms"),
+            ("diagnose log, 30 kB", [BIN / "diagnose", "log", small, "--json"], "≤ 300 ms"),
+            ("diagnose log, 100 kB", [BIN / "diagnose", "log", big, "--json"], "≤ 350 ms"),
+        )
+        for name, words, limit in commands:
+            yield Row(name, median(lambda words=words: run(words)), limit, f"whole process, median of {REPEATS}")
+
+
+def scanning() -> Iterator[Row]:
+    """200 profiles in one process; a long log with every signature."""
+    from checks.constraints import check
+    from checks.facts import Launch
+    from checks.reading import diagnose_chunks
+    from launcher.knowledge_cache import index, rules
+
+    flags = {"tp-size": "8", "model-path": "/m", "attention-backend": "triton", "page-size": "16"}
+    loaded = rules()
+    began = time.perf_counter()
+    for number in range(200):
+        launch = Launch(engine="0.5.10", flags={**flags, "port": str(30000 + number)}, gpu={"name": "H100", "count": 8})
+        check(launch, loaded)
+    yield Row("200 profiles checked offline", (time.perf_counter() - began) * 1000, "≤ 2000 ms", "one process, once")
+    healthy = max((ROOT / "tests" / "corpus").rglob("*normal*.log"), key=lambda path: path.stat().st_size)
+    chunk = healthy.read_bytes()
+    count = (256 << 20) // len(chunk)
+    judge = index()
+    began = time.perf_counter()
+    diagnose_chunks((chunk for _ in range(count)), judge)
+    seconds = time.perf_counter() - began
+    speed = count * len(chunk) / 1e6 / seconds
+    yield Row(f"scan of 256 MB: {speed:.0f} MB/s", seconds * 1000, "≥ 350 MB/s", "a real log repeated, one core, once")
+
+
+def launches() -> Iterator[Row]:
+    """The launcher's own share of a launch."""
+    if reason := sshd.missing():
+        print(f"no figures for launches: {reason}", file=sys.stderr)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        server = sshd.start(place / "sshd", "bench-box", [f"SetEnv HOME={place}"])
+        os.environ[CONFIG_VARIABLE] = str(server.config)
+        target = hosts.resolve("bench-box").ssh
+        assert target is not None
+        try:
+            for name, transport in (("local", LocalTransport()), ("ssh", SshTransport(target))):
+                yield from launch_figures(place / name, name, transport)
+                transport.close()
+        finally:
+            server.stop()
+
+
+def launch_figures(folder: Path, name: str, transport: Transport) -> Iterator[Row]:
+    folder.mkdir()
+    over, exits, starts = [], [], []
+    for number in range(5):
+        made = make_bench(folder / str(number), transport)
+        made.folder.mkdir()
+        times: dict[str, float] = {}
+        made = replace(made, desk=replace(made.desk, observer=Stopwatch(times)))
+        began = time.perf_counter()
+        outcome = made.launch("crash")
+        exits.append((time.perf_counter() - times["Exited"]) * 1000)
+        starts.append((times["Started"] - began) * 1000)
+        assert outcome.run is not None
+        over.append((time.perf_counter() - began) * 1000 - engine_milliseconds(made.folder))
+    method = f"stand-in engine, {name}, median of 5"
+    yield Row(f"process exit seen → diagnosis ({name})", statistics.median(exits), "≤ 1000 ms", method)
+    yield Row(f"command → engine started ({name})", statistics.median(starts), "-", method)
+    yield Row(f"whole launch minus the engine's own time ({name})", statistics.median(over), "≤ 2000 ms", method)
+
+
+class Stopwatch(Witness):
+    """Notes when the first event of each kind is told."""
+
+    def __init__(self, times: dict[str, float]) -> None:
+        super().__init__()
+        self.times = times
+
+    def event(self, event: Event) -> None:
+        self.times.setdefault(type(event).__name__, time.perf_counter())
+
+
+def engine_milliseconds(folder: Path) -> float:
+    """How long the stand-in itself ran: from its pid file to its exit code."""
+    run = next((folder / "work" / "runs").iterdir())
+    return ((run / "rc").stat().st_mtime - (run / "pid").stat().st_mtime) * 1000
+
+
+def run(words: list[object]) -> None:
+    subprocess.run([str(word) for word in words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+
+
+def median(action: Callable[[], None]) -> float:
+    action()
+    times = []
+    for _ in range(REPEATS):
+        began = time.perf_counter()
+        action()
+        times.append((time.perf_counter() - began) * 1000)
+    return statistics.median(times)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
