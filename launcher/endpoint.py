@@ -144,7 +144,10 @@ class _Tunnel(httpx.BaseTransport):
 
     def __init__(self, transport: Transport) -> None:
         self._pool = httpcore.ConnectionPool(
-            network_backend=_Backend(transport), max_connections=None, max_keepalive_connections=64
+            network_backend=_Backend(transport),
+            max_connections=None,
+            max_keepalive_connections=64,
+            keepalive_expiry=3.0,  # uvicorn closes idle connections after 5 s
         )
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:

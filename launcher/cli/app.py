@@ -97,15 +97,17 @@ def _dispatch(program: str, table: dict[str, tuple[str, str]], words: Sequence[s
 
 
 def _exit_code(command: Any, prog_name: str, words: list[str]) -> int:
-    import click
+    import typer
 
+    # typer brings its own copy of click from 0.28 on: the exceptions are found by their place in the family
+    shown = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     try:
         code = command.main(args=words, prog_name=prog_name, standalone_mode=False)
-    except click.exceptions.Exit as ended:
+    except typer.Exit as ended:
         return ended.exit_code
-    except click.exceptions.Abort:
+    except typer.Abort:
         return 130
-    except click.ClickException as error:
+    except shown as error:
         error.show()
         return 2
     return int(code or 0)

@@ -9,15 +9,18 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 
+from checks.probe_context import ExpectError
 from checks.yamlfile import YamlError
 from launcher.cli.exits import Exit, of_error
-from launcher.errors import LauncherError, ProfileError
+from launcher.errors import LauncherError, ProfileError, UsageError
 from launcher.runs import default_root
 from launcher.secrets import Masker
 
 
 def report(error: Exception, program: str, words: Sequence[str]) -> int:
     """Say what happened on standard error; the exit code."""
+    if isinstance(error, ExpectError):
+        error = UsageError(str(error), hint="docs/profiles.md lists what `expect` may hold")
     if isinstance(error, YamlError):
         error = ProfileError(error.message, where=error.where, hint=error.hint)
     if isinstance(error, LauncherError):
