@@ -100,7 +100,7 @@ def _exit_code(command: Any, prog_name: str, words: list[str]) -> int:
     import typer
 
     # typer brings its own copy of click from 0.28 on: the exceptions are found by their place in the family
-    shown = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+    shown: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     try:
         code = command.main(args=words, prog_name=prog_name, standalone_mode=False)
     except typer.Exit as ended:

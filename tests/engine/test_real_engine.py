@@ -142,7 +142,8 @@ def test_port_taken_is_refused_and_names_who_has_it(cli: Cli) -> None:
 def test_a_rank_killed_while_loading_is_a_crash_from_outside(cli: Cli) -> None:
     launch = cli.start("launch", "profile", "smollm2-135m-cpu", "--host", "local", "--fast", "--json",
                        "--set", f"port={cli.port}", "--set", "tp-size=2",
-                       "--set", f"model-path={CACHE}/models/smollm2-even-heads")  # fmt: skip
+                       "--set", f"model-path={CACHE}/models/smollm2-even-heads",
+                       "--env", "SGLANG_CPU_OMP_THREADS_BIND=0|1")  # fmt: skip
     victim = wait_for_scheduler(cli)
     os.kill(victim, signal.SIGKILL)
     assert launch.wait(LONG) == 1
