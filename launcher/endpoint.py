@@ -59,12 +59,17 @@ class Reply:
 class StreamReply:
     """A server-sent-events answer: iterate for (seconds since sending, data of one event)."""
 
-    def __init__(self, status: int, events: Iterator[tuple[float, bytes]]) -> None:
-        self.status = status
-        self._events = events
+    def __init__(self, reply: httpx.Response, started: float) -> None:
+        self.status = reply.status_code
+        self._reply = reply
+        self._started = started
 
     def __iter__(self) -> Iterator[tuple[float, bytes]]:
-        return self._events
+        return _events(self._reply, self._started)
+
+    def body(self) -> bytes:
+        """Everything, for a reply that is no stream: a refusal says why in plain JSON. Not after iterating."""
+        return self._reply.read()
 
 
 class Endpoint:
@@ -93,7 +98,7 @@ class Endpoint:
             _translated(self.address, path),
             self._client.stream("POST", path, json=payload, timeout=_limits(timeout)) as reply,
         ):
-            yield StreamReply(reply.status_code, _events(reply, started))
+            yield StreamReply(reply, started)
 
     def close(self) -> None:
         """Close idle connections."""

@@ -76,6 +76,7 @@ class Target:
     engine: str  # version
     python: str
     work_dir: str
+    home: str = ""  # what `~` means there
     env: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -83,7 +84,7 @@ def make_plan(profile: Profile, schema: FlagSchema, target: Target) -> LaunchPla
     """The plan. Raises PlanRefused when the profile cannot be launched at all, whatever the engine may say."""
     if profile.abstract:
         raise PlanRefused(f"`{profile.name}` is abstract: it only serves to be extended", where=profile.path)
-    flags = offline_flags(profile)
+    flags = {name: _at_home(value, target.home) for name, value in offline_flags(profile).items()}
     secret_flags = {name: str(value).removeprefix(FROM_ENV) for name, value in flags.items() if is_secret(name)}
     spelled, notes = spell({name: value for name, value in flags.items() if name not in secret_flags}, schema)
     model_path = str(flags.get("model-path") or flags.get("model") or "")
@@ -116,6 +117,11 @@ def offline_flags(profile: Profile) -> dict[str, FlagValue]:
     flags.setdefault("host", DEFAULT_HOST)
     flags.setdefault("port", DEFAULT_PORT)
     return flags
+
+
+def _at_home(value: FlagValue, home: str) -> FlagValue:
+    """`~/x` as the host's home has it: neither the engine nor a quoted word expands it."""
+    return home + value[1:] if home and isinstance(value, str) and value.startswith("~/") else value
 
 
 def spell(flags: Mapping[str, FlagValue], schema: FlagSchema) -> tuple[dict[str, FlagValue], list[str]]:

@@ -72,6 +72,12 @@ class Profile:
     accept: tuple[Accepted, ...] = ()
 
     @property
+    def expectations(self) -> dict[str, Any]:
+        """`expect`, with the accepted findings that are open warnings of a log rather than findings of a check."""
+        accepted = {a.id: {"reason": a.reason, **({"until": str(a.until)} if a.until else {})} for a in self.accept}
+        return {**self.expect, **({"accept_warnings": accepted} if accepted else {})}
+
+    @property
     def digest(self) -> str:
         """Twelve hex digits that change exactly when what is launched changes (not comments, not formatting)."""
         content = {

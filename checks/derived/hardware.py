@@ -77,6 +77,7 @@ def derive(facts: Facts) -> dict[str, Any]:
     """`host.sm vram_gb nvlink platform` where nobody measured them, and `host.` traits of the GPU generation."""
     gpu = find_gpu(str(facts.get("host.gpu_name") or ""))
     derived: dict[str, Any] = _from_table(facts, gpu) if gpu else {}
+    derived["launch.platform_plugin"] = bool(facts.get("host.platform_plugins"))
     sm = as_number(derived.get("host.sm", facts.get("host.sm")))
     if derived.get("host.platform", facts.get("host.platform", "cuda")) == "cuda" and sm is not None:
         derived.update(_generation(int(sm)))

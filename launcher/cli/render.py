@@ -109,8 +109,8 @@ def diagnosis(console: Console, found: Diagnosis, state: State | None = None) ->
         console.print(f"[bold cyan]remedy[/]   {escape(remedy_text(remedy))}")
     for match in found.symptoms[:4]:
         console.print(f"[dim]symptom  {escape(match.title)} (line {match.line})[/]")
-    for match in found.dismissed[:4]:
-        console.print(f"[dim]not it   {escape(match.title)} (line {match.line})[/]")
+    if found.dismissed:
+        console.print(f"[dim]not it   {escape('; '.join(f'{m.title} (line {m.line})' for m in found.dismissed[:5]))}[/]")
     for match in found.ledger:
         console.print(f"[yellow]open[/]     {escape(match.title)} [dim](line {match.line})[/]")
     for note in found.notes:

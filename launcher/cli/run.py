@@ -64,6 +64,6 @@ def _show(run: Run) -> None:
     if diagnosis:
         console.print(f"[bold]cause[/]    {diagnosis.get('cause') or 'unknown'}: {escape(diagnosis.get('sentence'))}")
     if validation:
-        console.print(f"[bold]verdict[/]  {validation['level']}: {validation['summary']}")
+        console.print(f"[bold]verdict[/]  {escape(validation['summary'])}")
         for verdict in validation["verdicts"]:
             console.print(f"         {verdict['outcome']:<12} {verdict['id']}: {verdict['message']}", markup=False)

@@ -108,7 +108,7 @@ class Screen:
     def _finish_phase(self, at: float) -> None:
         title, since = self._phase
         if title:
-            self._line(since, f"{escape(title)} [dim]{at - since:.1f} s[/]")
+            self._line(at, f"{escape(title)} [dim]took {at - since:.1f} s[/]")
         self._phase = ("", at)
 
     def _line(self, at: float, text: str) -> None:
@@ -136,9 +136,8 @@ def outcome(console: Console, ended: LaunchOutcome) -> None:
     """The last block of a launch: verdict, why, what to do next."""
     run = ended.run
     word = {State.VALIDATED: "verdict", State.READY: "ready"}.get(ended.state, str(ended.state))
-    level = ended.validation.level if ended.validation and ended.state is State.VALIDATED else ""
     colour = "green" if ended.healthy else "yellow" if ended.state in (State.PLANNED, State.STARTING) else "red"
-    console.print(f"[bold {colour}]{word}[/]  {f'[bold]{level}[/]: ' if level else ''}{escape(ended.reason)}")
+    console.print(f"[bold {colour}]{word:<8}[/] {escape(ended.reason)}")
     if ended.diagnosis is not None:
         diagnosis(console, ended.diagnosis, ended.state)
     for line in next_steps(ended, run):
@@ -152,13 +151,13 @@ def recorded(console: Console, document: Mapping[str, Any] | None) -> None:
     console.print("[bold]probes[/]   (recorded)")
     for item in document["verdicts"]:
         console.print(f"  {_OUTCOME[Outcome(item['outcome'])]} {item['id']}: {escape(item['message'])}")
-    console.print(f"[bold]verdict[/]  [bold]{document['level']}[/]: {escape(document['summary'])} [dim](recorded)[/]")
+    console.print(f"[bold]verdict[/]  {escape(document['summary'])} [dim](recorded)[/]")
 
 
 def validation(console: Console, result: Validation) -> None:
     """The verdict of a validation."""
     colour = "green" if result.outcome is Outcome.PASS else "red" if result.outcome is Outcome.FAIL else "yellow"
-    console.print(f"[bold {colour}]verdict[/]  [bold]{result.level}[/]: {escape(result.summary)}")
+    console.print(f"[bold {colour}]verdict[/]  {escape(result.summary)}")
     for item in result.open_warnings:
         clears = f" [dim]cleared by {', '.join(item.clears)}[/]" if item.clears else ""
         console.print(f"[yellow]open[/]     {item.id}: {escape(item.title)}{clears}")

@@ -108,7 +108,7 @@ def launch(desk: Desk, profile: Profile, host: Host, options: Options) -> Launch
     if options.detach:
         return LaunchOutcome(run=run, state=State.STARTING, reason="started; `launch attach` follows it")
     watching = Watching(run, prepared.plan, desk.transport, desk.clock, masker, desk.observer.event)
-    return see_through(desk, watching, expect=profile.expect, probes=options.validate)
+    return see_through(desk, watching, expect=profile.expectations, probes=options.validate)
 
 
 def passed_before(store: RunStore, plan: LaunchPlan) -> bool:
@@ -245,7 +245,7 @@ def profile_json(profile: Profile) -> dict[str, Any]:
         "hardware": {name: _setting_json(item) for name, item in profile.hardware.items()},
         "flags": {name: _setting_json(item) for name, item in profile.flags.items()},
         "env": {name: _setting_json(item) for name, item in profile.env.items()},
-        "expect": dict(profile.expect),
+        "expect": profile.expectations,
         "accept": [{**asdict(item), "until": str(item.until) if item.until else None} for item in profile.accept],
     }
 

@@ -60,6 +60,7 @@ def prepare(transport: Transport, profile: Profile, host: Host, today: date) -> 
         engine=version,
         python=raw["engine"]["executable"],
         work_dir=raw["host"]["work_dir"],
+        home=raw["host"]["home"],
         env=host.env,
     )
     profile = for_engine(profile, version)

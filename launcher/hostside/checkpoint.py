@@ -22,17 +22,17 @@ def checkpoint(path):
         except OSError:
             sizes[name] = None  # a dangling link
     weights = [n for n in sizes if n.endswith((".safetensors", ".bin", ".gguf", ".pt")) and "training_args" not in n]
-    names, problems = headers(path, [n for n in weights if n.endswith(".safetensors")], sizes)
+    names, seen = headers(path, [n for n in weights if n.endswith(".safetensors")], sizes)
+    shards = [{"name": n, "bytes": sizes[n], **seen.get(n, {})} for n in weights]
+    shards += [{"name": n, "missing": True} for n in missing_shards(path, sizes)]
     return {
         "path": path,
         "path_exists": True,
         "config": load(path, "config.json"),
         "quant_config": load(path, "hf_quant_config.json"),
-        "files": len(sizes),
-        "weight_files": weights[:400],
+        "files": list(sizes),
+        "weight_files": shards[:400],
         "weight_bytes": sum(sizes[n] or 0 for n in weights),
-        "missing_shards": missing_shards(path, sizes),
-        "broken_shards": problems,
         "has_tokenizer": any(n in sizes for n in TOKENIZERS),
         "has_chat_template": has_chat_template(path, sizes),
         "has_kv_scales": any(n.endswith((".k_scale", ".v_scale", "kv_scale")) for n in names) if names else None,
@@ -42,35 +42,33 @@ def checkpoint(path):
 
 
 def headers(path, shards, sizes):
-    """Tensor name → dtype of every shard whose header fits the budget; and what is wrong with which shard."""
-    tensors, problems, left = {}, {}, HEADER_BUDGET
+    """Tensor name → dtype of every shard whose header fits the budget; and per shard what its header promises:
+    {"expected_bytes"}, or {"pointer"} for git-lfs, or {"missing"} for a dangling link."""
+    tensors, seen, left = {}, {}, HEADER_BUDGET
     for name in shards:
-        size = sizes[name]
-        if size is None:
-            problems[name] = "dangling link"
+        if sizes[name] is None:
+            seen[name] = {"missing": True}
             continue
         try:
             with open(os.path.join(path, name), "rb") as handle:
                 start = handle.read(8)
                 if start.startswith(b"version "):
-                    problems[name] = "a git-lfs pointer, not weights"
+                    seen[name] = {"pointer": True}
                     continue
-                length = struct.unpack("<Q", start)[0] if len(start) == 8 else -1
-                if not 0 < length <= size - 8:
-                    problems[name] = "truncated: the header is not complete"
+                length = struct.unpack("<Q", start)[0] if len(start) == 8 else 1 << 62
+                if length > sizes[name] - 8:
+                    seen[name] = {"expected_bytes": 8 + length}
                     continue
                 if length > left:
                     continue
                 left -= length
                 table = json.loads(handle.read(length))
-        except (OSError, ValueError) as error:
-            problems[name] = str(error)[:120]
+        except (OSError, ValueError):
             continue
-        end = 8 + length + max((v["data_offsets"][1] for k, v in table.items() if k != "__metadata__"), default=0)
-        if end != size:
-            problems[name] = "%s bytes, its header promises %s" % (size, end)
+        end = max((v["data_offsets"][1] for k, v in table.items() if k != "__metadata__"), default=0)
+        seen[name] = {"expected_bytes": 8 + length + end}
         tensors.update({k: v["dtype"] for k, v in table.items() if k != "__metadata__"})
-    return tensors, problems
+    return tensors, seen
 
 
 def missing_shards(path, sizes):

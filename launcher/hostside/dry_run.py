@@ -82,13 +82,13 @@ def condition(frame):
         with open(frame.filename) as handle:
             tree = ast.parse(handle.read())
     except (OSError, SyntaxError):
-        return frame.line or ""
+        return ""
     best = None
     for node, tests in walk(tree, ()):
         if isinstance(node, ast.stmt) and node.lineno <= frame.lineno <= (node.end_lineno or node.lineno):
             own = ("assert " + ast.unparse(node.test),) if isinstance(node, ast.Assert) else ()
             best = (*tests, *own)
-    return " and ".join(best[-4:]) if best else frame.line or ""
+    return " and ".join(best[-4:]) if best else ""
 
 
 def walk(node, tests):

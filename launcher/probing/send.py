@@ -29,6 +29,8 @@ def _stream(endpoint: Endpoint, ask: Ask, limit: float, clock: Clock) -> Answer:
     events: list[tuple[float, bytes]] = []
     fault = ""
     with endpoint.stream(ask.path, ask.payload, limit) as reply:
+        if reply.status != 200:
+            return parse_reply(ask.path, reply.status, reply.body(), clock.monotonic() - started)
         for when, line in reply:
             events.append((when, line))
             if ask.cut_after and len(events) >= ask.cut_after:

@@ -1,0 +1,162 @@
+"""What git knows: the base of a change, the files that changed, and the files as they were. Git runs as a Command.
+
+The new side is the working tree, so that what is not committed yet is judged as well; nothing in the repository is
+changed. What a change means is `semantic`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from launcher.errors import UsageError
+from launcher.transport.base import Command, Result, Transport
+
+TIMEOUT = 120.0  # seconds; a cold clone on a network disk
+USUAL = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
+_DEEPER = "`git fetch --unshallow`, or `fetch-depth: 0` in actions/checkout, or GIT_DEPTH: 0 in GitLab"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """What the working tree is compared with; `commit` is empty when there is nothing."""
+
+    commit: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """The repository at `top`."""
+
+    transport: Transport
+    top: Path
+
+    def run(self, *words: str, stdin: bytes = b"") -> Result:
+        """One git command, whatever its exit code."""
+        command = Command(
+            argv=("git", "-c", "core.quotePath=false", "-C", str(self.top), *words),
+            label="git",
+            stdin=stdin,
+            env={"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"},
+            timeout=TIMEOUT,
+        )
+        return self.transport.run(command)
+
+    def text(self, *words: str) -> str:
+        """Standard output, stripped. Raises UsageError when git fails."""
+        return self.output(*words).decode("utf-8", "surrogateescape").strip()
+
+    def output(self, *words: str, stdin: bytes = b"") -> bytes:
+        """Standard output. Raises UsageError when git fails."""
+        result = self.run(*words, stdin=stdin)
+        if result.exit != 0:
+            raise UsageError(f"git {words[0]}: {_complaint(result)}", where=str(self.top))
+        return result.stdout
+
+    def commit(self, revision: str) -> str:
+        """The commit that a name means; empty when there is none here."""
+        result = self.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        return result.stdout.decode().strip() if result.exit == 0 else ""
+
+
+def repository(transport: Transport, folder: Path) -> Git:
+    """The repository that a folder lies in. Raises UsageError."""
+    here = Git(transport, folder.resolve())
+    result = here.run("rev-parse", "--show-toplevel")
+    if result.exit == 127:
+        raise UsageError("there is no git here", hint="install it: the gate compares with a base commit")
+    if result.exit != 0:
+        message = _complaint(result)
+        hint = "git config --global --add safe.directory '*'" if "dubious ownership" in message else "`git init`"
+        raise UsageError(f"{folder} is no git repository: {message}", hint=hint)
+    return Git(transport, Path(result.stdout.decode("utf-8", "surrogateescape").rstrip("\n")))
+
+
+def find_base(git: Git, given: str, environ: Mapping[str, str]) -> Base:
+    """What to compare with: the one asked for, what CI says, else the usual names. Raises UsageError."""
+    head = git.commit("HEAD")
+    if not head:
+        return Base(commit="", note="the repository has no commit yet: every profile is new")
+    if given and set(given) == {"0"}:  # how a push of a new branch names what was there before
+        return Base(commit="", note="the branch is new: every profile is new")
+    tip, name = _tip(git, given, environ)
+    if not tip:
+        if given:
+            shallow = git.text("rev-parse", "--is-shallow-repository") == "true"
+            why = "this clone is shallow" if shallow else "no such commit or branch here"
+            raise UsageError(f"base `{given}`: {why}", hint=_DEEPER if shallow else "git fetch origin")
+        return Base(commit="", note="there is no base branch here: every profile is new")
+    if tip == head and not given:
+        parent = git.commit("HEAD~1")
+        if parent and not git.output("status", "--porcelain", "-z"):
+            return Base(commit=parent, note=f"{name} itself is checked out: compared with its parent")
+    forked = git.run("merge-base", tip, "HEAD")
+    if forked.exit != 0:
+        return Base(commit=tip, note=f"no common ancestor with {name} in this clone: compared with its tip")
+    return Base(commit=forked.stdout.decode().split()[0], note=f"compared with {name}")
+
+
+def changed_files(git: Git, base: Base) -> tuple[str, ...]:
+    """Paths that differ between the base and the working tree, old and new names of renames included."""
+    found = git.output("ls-files", "-z", "--others", "--exclude-standard").split(b"\0")
+    if base.commit:
+        found += git.output("diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", base.commit, "--").split(b"\0")
+    else:
+        found += git.output("ls-files", "-z").split(b"\0")
+    return tuple(sorted({name.decode("utf-8", "surrogateescape") for name in found if name}))
+
+
+def write_snapshot(git: Git, commit: str, under: Iterable[str], folder: Path) -> None:
+    """The files of a commit that lie under these paths, written below `folder`. Links and submodules are left out."""
+    listed = git.output("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0")
+    wanted = [_row(row) for row in listed if row]
+    places = [PurePosixPath(item) for item in under]
+    chosen = [(sha, path) for mode, sha, path in wanted if mode in ("100644", "100755") and _below(path, places)]
+    if not chosen:
+        return
+    packed = git.output("cat-file", "--batch", stdin="".join(f"{sha}\n" for sha, _ in chosen).encode())
+    for path, data in zip((path for _, path in chosen), _unpack(packed), strict=True):
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+
+
+def _tip(git: Git, given: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    names: Sequence[str]
+    if given:
+        names = (given, f"origin/{given}")
+    else:
+        pull = environ.get("GITHUB_BASE_REF", "")
+        merge = environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA", "")
+        names = (*((f"origin/{pull}", pull) if pull else ()), *((merge,) if merge else ()), *USUAL)
+    for name in names:
+        if commit := git.commit(name):
+            return commit, name
+    return "", ""
+
+
+def _row(row: bytes) -> tuple[str, str, str]:
+    head, _, path = row.partition(b"\t")
+    mode, _, sha = head.decode().split()
+    return mode, sha, path.decode("utf-8", "surrogateescape")
+
+
+def _below(path: str, places: Sequence[PurePosixPath]) -> bool:
+    here = PurePosixPath(path)
+    return any(here == place or place in here.parents for place in places)
+
+
+def _unpack(packed: bytes) -> Iterable[bytes]:
+    at = 0
+    while at < len(packed):
+        line_end = packed.index(b"\n", at)
+        size = int(packed[at:line_end].split()[2])
+        yield packed[line_end + 1 : line_end + 1 + size]
+        at = line_end + size + 2
+
+
+def _complaint(result: Result) -> str:
+    lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else f"exit {result.exit}"

@@ -1,0 +1,111 @@
+"""What a change of profiles means: which values differ, and which words of the command line, per engine release.
+
+Comments, formatting, the order of keys and where a value is written mean nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from checks.engines import FlagSchema
+from checks.model import FlagValue
+from launcher.errors import LauncherError
+from launcher.gate.model import Difference, Effect
+from launcher.gate.side import Side
+from launcher.plan import LaunchPlan, Target, make_plan, render_flag
+from launcher.profile_file import EnvSetting, Profile, Setting
+from launcher.profiles import for_engine
+
+PYTHON = "python3"
+
+
+def meaning(profile: Profile) -> dict[str, dict[str, str]]:
+    """Everything that a launch or its judgement depends on: kind → name → text."""
+    return {
+        "flag": {name: _shown(item) for name, item in profile.flags.items()},
+        "env": {name: _shown(item) for name, item in profile.env.items()},
+        "model": {name: _shown(item) for name, item in profile.model.items()},
+        "hardware": {name: _shown(item) for name, item in profile.hardware.items()},
+        "engine": {"engine": profile.engine.text} if profile.engine.text else {},
+        "expect": {name: json.dumps(value, sort_keys=True) for name, value in profile.expect.items()},
+        "accept": {item.id: _accepted(item.reason, item.owner, str(item.until or "")) for item in profile.accept},
+        "abstract": {"abstract": "true"} if profile.abstract else {},
+    }
+
+
+def differences(old: Profile | None, new: Profile | None, side: Side) -> tuple[Difference, ...]:
+    """What differs, in the order of the new file, with the line that says so now."""
+    before, after = meaning(old) if old else {}, meaning(new) if new else {}
+    found = []
+    for kind in before | after:
+        was, now = before.get(kind, {}), after.get(kind, {})
+        for name in [*now, *(name for name in was if name not in now)]:
+            if was.get(name) != now.get(name):
+                place = side.place(_where(new, kind, name)) if new else None
+                found.append(
+                    Difference(kind=kind, name=name, before=was.get(name), after=now.get(name), place=place)
+                )
+    return tuple(found)
+
+
+def effects(old: Profile | None, new: Profile | None, schemas: Iterable[FlagSchema]) -> tuple[Effect, ...]:
+    """Words of the command line and variables that go and come, per release; equal neighbours are one row."""
+    rows: list[Effect] = []
+    for schema in schemas:
+        before, after = _words(old, schema), _words(new, schema)
+        removed = tuple(word for word in before if word not in after)
+        added = tuple(word for word in after if word not in before)
+        if rows and (rows[-1].removed, rows[-1].added) == (removed, added):
+            rows[-1] = Effect(releases=(*rows[-1].releases, schema.version), removed=removed, added=added)
+        else:
+            rows.append(Effect(releases=(schema.version,), removed=removed, added=added))
+    return tuple(row for row in rows if row.removed or row.added)
+
+
+def planned(profile: Profile, schema: FlagSchema, env: Mapping[str, str] | None = None) -> LaunchPlan:
+    """The launch as that release would get it. Raises PlanRefused."""
+    target = Target(host="-", engine=schema.version, python=PYTHON, work_dir="-", env=env or {})
+    return make_plan(for_engine(profile, schema.version), schema, target)
+
+
+def _words(profile: Profile | None, schema: FlagSchema) -> list[str]:
+    """One text per flag and variable; nothing for a release that the profile is not for."""
+    if profile is None or profile.abstract or not profile.engine.contains(schema.version):
+        return []
+    try:
+        plan = planned(profile, schema)
+    except LauncherError:
+        return []
+    flags = [" ".join(render_flag(name, value)) for name, value in plan.flags.items()]
+    return [*(word for word in flags if word), *(f"{name}={value}" for name, value in plan.env.items())]
+
+
+def _where(profile: Profile | None, kind: str, name: str) -> str:
+    if profile is None:
+        return ""
+    sections: dict[str, Mapping[str, Any]] = {
+        "flag": profile.flags, "env": profile.env, "model": profile.model, "hardware": profile.hardware,
+        "accept": {item.id: item for item in profile.accept},
+    }  # fmt: skip
+    item = sections.get(kind, {}).get(name)
+    return str(item.where) if item is not None else profile.path
+
+
+def _shown(item: Setting | EnvSetting) -> str:
+    secret = isinstance(item, EnvSetting) and item.secret
+    text = "(secret)" if secret else _text(item.value)
+    return f"{text} (engine {item.engine.text})" if item.engine.text else text
+
+
+def _text(value: FlagValue) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return json.dumps(value) if isinstance(value, list) else value
+
+
+def _accepted(reason: str, owner: str, until: str) -> str:
+    return "; ".join(
+        part for part in (reason, f"owner {owner}" if owner else "", f"until {until}" if until else "") if part
+    )

@@ -1,0 +1,164 @@
+"""One state of a profiles repository: its profiles resolved, its hosts with their recorded facts.
+
+The gate has two of them, the working tree and the base. Nothing here knows git or the policy's verdicts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import profiles as bundled_profiles
+from checks.yamlfile import Node, YamlError, read
+from launcher.errors import LauncherError
+from launcher.facts import engine_version
+from launcher.gate.model import Place
+from launcher.gate.policy import Policy
+from launcher.profile_file import Profile
+from launcher.profiles import available, resolve
+
+# What a recorded machine did at that moment, not what it is.
+_VOLATILE = ("port", "gpu_processes", "asked", "notes", "processes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A host of the inventory as far as it is known without asking it."""
+
+    name: str
+    place: Place
+    engine: str | None  # release, as hosts.yaml says it or else as recorded
+    engine_place: Place
+    raw: Mapping[str, Any] = field(default_factory=dict)  # recorded facts; empty when there are none
+    env: Mapping[str, str] = field(default_factory=dict)
+    recorded_engine: str | None = None
+
+    @property
+    def lasting(self) -> dict[str, Any]:
+        """What changes only when somebody changes the machine: the facts without what it did when it was asked."""
+        return {name: value for name, value in self.raw.items() if name not in _VOLATILE}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A file that cannot be understood."""
+
+    message: str
+    place: Place
+    hint: str = ""
+
+
+class Side:
+    """Profiles and machines below `root`. Each file is read once; what is broken is kept as Broken, not raised."""
+
+    def __init__(self, root: Path, policy: Policy, prefix: str = "") -> None:
+        self.root, self.policy, self._prefix = root, policy, prefix
+        self.folders = tuple(root / name for name in policy.profiles)
+        self.own = available(folder for folder in self.folders if folder.is_dir())
+        self._search = (*self.folders, *map(Path, bundled_profiles.__path__))
+        self._resolved: dict[str, Profile | Broken] = {}
+
+    def profile(self, name: str) -> Profile | Broken:
+        """A profile with everything it extends."""
+        if name not in self._resolved:
+            self._resolved[name] = self._resolve(name)
+        return self._resolved[name]
+
+    def place(self, where: str) -> Place:
+        """file:line:column as this repository names it."""
+        parts = where.rsplit(":", 2)
+        if len(parts) == 3 and parts[1].isdigit() and parts[2].isdigit():
+            return Place(path=self.name_of(parts[0]), line=int(parts[1]), column=int(parts[2]))
+        return Place(path=self.name_of(where))
+
+    def name_of(self, path: str) -> str:
+        """A path relative to the top of the repository; one outside of it stays as it is."""
+        try:
+            inside = Path(path).relative_to(self.root).as_posix()
+        except ValueError:
+            return path
+        return f"{self._prefix}{inside}"
+
+    def bytes_of(self, path: str) -> bytes | None:
+        """Content of a file of the repository, by the name that `name_of` gives; None when it is not there."""
+        try:
+            return (self.root / path.removeprefix(self._prefix)).read_bytes()
+        except OSError:
+            return None
+
+    def machines(self) -> tuple[list[Machine], list[Broken]]:
+        """Hosts of the inventory, then recorded facts that belong to none of them."""
+        path, found, broken = self.root / self.policy.hosts, list[Machine](), list[Broken]()
+        entries: Mapping[str, Node] = {}
+        try:
+            entries = _hosts(path) if path.exists() else {}
+        except YamlError as error:
+            broken.append(self._broken(error))
+        for name, node in entries.items():
+            try:
+                found.append(self._machine(name, node))
+            except (YamlError, LauncherError) as error:
+                broken.append(self._broken(error))
+        named = {item.name for item in found} | set(entries)
+        for recorded in sorted((self.root / self.policy.facts).glob("*.json")):
+            if recorded.stem not in named:
+                try:
+                    found.append(self._recorded(recorded))
+                except LauncherError as error:
+                    broken.append(self._broken(error))
+        return found, broken
+
+    def _resolve(self, name: str) -> Profile | Broken:
+        try:
+            return resolve(name, self._search)
+        except LauncherError as error:
+            return self._broken(error, fallback=self.own.get(name))
+
+    def _broken(self, error: YamlError | LauncherError, fallback: Path | None = None) -> Broken:
+        where = error.where or str(fallback or self.root)
+        message = error.message.replace(f"{self.root}/", self._prefix)
+        return Broken(message=message, place=self.place(where), hint=error.hint)
+
+    def _machine(self, name: str, node: Node) -> Machine:
+        text = {key: child.text() for key in ("engine", "facts") if (child := node.get(key)) is not None}
+        facts = self.root / (text.get("facts") or f"{self.policy.facts}/{name}.json")
+        raw = _read_facts(facts) if "facts" in text or facts.exists() else {}
+        env = node.get("env")
+        recorded = engine_version(raw) if raw else None
+        return Machine(
+            name=name,
+            place=self.place(node.where),
+            engine=text.get("engine") or recorded,
+            engine_place=self.place(node.key_where("engine")) if "engine" in text else self.place(str(facts)),
+            raw=raw,
+            env={key: item.text() for key, item in env.mapping().items()} if env is not None else {},
+            recorded_engine=recorded,
+        )
+
+    def _recorded(self, path: Path) -> Machine:
+        raw, place = _read_facts(path), self.place(str(path))
+        version = engine_version(raw)
+        return Machine(
+            name=path.stem, place=place, engine=version, engine_place=place, raw=raw, recorded_engine=version
+        )
+
+
+def _hosts(path: Path) -> Mapping[str, Node]:
+    hosts = read(path).mapping(("hosts",)).get("hosts")
+    if hosts is None or hosts.value is None:
+        return {}
+    return {name: node for name, node in hosts.mapping().items() if isinstance(node.value, dict)}
+
+
+def _read_facts(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise LauncherError(f"recorded facts cannot be read: {error}", where=str(path)) from error
+    if not isinstance(data, dict) or "host" not in data:
+        hint = "`launch facts --host HOST --out FILE` writes them"
+        raise LauncherError("this file holds no facts of a host", where=str(path), hint=hint)
+    return data
