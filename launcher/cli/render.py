@@ -110,7 +110,8 @@ def diagnosis(console: Console, found: Diagnosis, state: State | None = None) ->
     for match in found.symptoms[:4]:
         console.print(f"[dim]symptom  {escape(match.title)} (line {match.line})[/]")
     if found.dismissed:
-        console.print(f"[dim]not it   {escape('; '.join(f'{m.title} (line {m.line})' for m in found.dismissed[:5]))}[/]")
+        harmless = "; ".join(f"{match.title} (line {match.line})" for match in found.dismissed[:5])
+        console.print(f"[dim]not it   {escape(harmless)}[/]")
     for match in found.ledger:
         console.print(f"[yellow]open[/]     {escape(match.title)} [dim](line {match.line})[/]")
     for note in found.notes:

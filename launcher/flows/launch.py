@@ -95,8 +95,9 @@ def launch(desk: Desk, profile: Profile, host: Host, options: Options) -> Launch
         prepared = with_dry_run(prepared, dry_run(desk.transport, prepared), desk.clock.now().date())
     if options.dry_run:
         desk.observer.prepared(prepared, None)
-        refused = bool(prepared.errors)
-        return LaunchOutcome(run=None, state=State.REFUSED if refused else State.PLANNED, reason=_refused(prepared))
+        if prepared.errors:
+            return LaunchOutcome(run=None, state=State.REFUSED, reason=_refused(prepared))
+        return LaunchOutcome(run=None, state=State.PLANNED, reason="nothing was started: --dry-run")
     secrets = fetch(prepared.plan.secret_env)
     run = _record(desk, prepared)
     desk.observer.prepared(prepared, run)

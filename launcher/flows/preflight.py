@@ -49,7 +49,11 @@ def dry_run(transport: Transport, prepared: Prepared) -> DryRun:
     plan = prepared.plan
     arguments = {"argv": list(plan.argv[3:]), "env": dict(plan.env)}
     command = Command(
-        argv=(plan.python, "-"), label="dry_run", stdin=hostside.bundle("dry_run", arguments), timeout=TIMEOUT
+        argv=(plan.python, "-"),
+        label="dry_run",
+        stdin=hostside.bundle("dry_run", arguments),
+        env=dict(plan.env),  # PYTHONPATH and the like must be there before the interpreter starts
+        timeout=TIMEOUT,
     )
     result = transport.run(command)
     answer = _answer(result, transport.name)

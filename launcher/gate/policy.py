@@ -122,7 +122,9 @@ def _findings(node: Node) -> dict[str, Any]:
     if section is None:
         return {}
     section.mapping(FINDING_KEYS, "key under `findings`")
-    found: dict[str, Any] = {key: _texts(section, key) for key in ("fail", "owner", "never", "ignore") if key in section.value}
+    found: dict[str, Any] = {
+        key: _texts(section, key) for key in ("fail", "owner", "never", "ignore") if key in section.value
+    }
     old = section.get("old")
     if old is not None:
         if old.text() not in ("report", "fail"):

@@ -42,6 +42,10 @@ class Rulebook:
         self._entries: dict[str, Entry | None] = {}
         names = {name for item in self._rules for rule in item.before for name in rule.when.names}
         self.packages = frozenset(name.removeprefix("package.") for name in names if name.startswith("package."))
+        self._asking: dict[str, list[int]] = {name: [] for name in names}  # fact → rules that look at it
+        for rule in (rule for item in self._rules for rule in item.before):
+            for name in rule.when.names:
+                self._asking[name].append(id(rule))
 
     def findings(self, launches: Iterable[Launch]) -> Iterator[list[Finding]]:
         """The findings of each launch. Fast when neighbours are alike, such as one profile over its releases."""
@@ -54,11 +58,6 @@ class Rulebook:
             previous = facts
             yield [*check_flags(launch.flags, launch.env, schema), *self._constrain(facts, answers)]
 
-    def why(self, slug: str) -> str:
-        """The reason behind a cause."""
-        known = self._entry(slug)
-        return known.why if known else ""
-
     def _constrain(self, facts: Facts, answers: dict[int, bool]) -> Iterator[Finding]:
         for item in self._of_release(facts.get("engine.version")):
             for rule in item.before:
@@ -70,12 +69,9 @@ class Rulebook:
                     break
 
     def _forget(self, answers: dict[int, bool], changed: set[str]) -> None:
-        if not answers or not changed:
-            return
-        for item in self._rules:
-            for rule in item.before:
-                if id(rule) in answers and not changed.isdisjoint(rule.when.names):
-                    del answers[id(rule)]
+        for name in changed & self._asking.keys():
+            for rule in self._asking[name]:
+                answers.pop(rule, None)
 
     def _of_release(self, version: str | None) -> tuple[_Live, ...]:
         if version not in self._live:

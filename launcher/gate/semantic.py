@@ -13,6 +13,7 @@ from checks.engines import FlagSchema
 from checks.model import FlagValue
 from launcher.errors import LauncherError
 from launcher.gate.model import Difference, Effect
+from launcher.gate.redact import redact
 from launcher.gate.side import Side
 from launcher.plan import LaunchPlan, Target, make_plan, render_flag
 from launcher.profile_file import EnvSetting, Profile, Setting
@@ -44,9 +45,7 @@ def differences(old: Profile | None, new: Profile | None, side: Side) -> tuple[D
         for name in [*now, *(name for name in was if name not in now)]:
             if was.get(name) != now.get(name):
                 place = side.place(_where(new, kind, name)) if new else None
-                found.append(
-                    Difference(kind=kind, name=name, before=was.get(name), after=now.get(name), place=place)
-                )
+                found.append(Difference(kind=kind, name=name, before=was.get(name), after=now.get(name), place=place))
     return tuple(found)
 
 
@@ -79,7 +78,8 @@ def _words(profile: Profile | None, schema: FlagSchema) -> list[str]:
     except LauncherError:
         return []
     flags = [" ".join(render_flag(name, value)) for name, value in plan.flags.items()]
-    return [*(word for word in flags if word), *(f"{name}={value}" for name, value in plan.env.items())]
+    words = [*(word for word in flags if word), *(f"{name}={value}" for name, value in plan.env.items())]
+    return [redact(word) for word in words]
 
 
 def _where(profile: Profile | None, kind: str, name: str) -> str:
@@ -102,7 +102,7 @@ def _shown(item: Setting | EnvSetting) -> str:
 def _text(value: FlagValue) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return json.dumps(value) if isinstance(value, list) else value
+    return redact(json.dumps(value) if isinstance(value, list) else value)
 
 
 def _accepted(reason: str, owner: str, until: str) -> str:

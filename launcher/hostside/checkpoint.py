@@ -44,7 +44,9 @@ def checkpoint(path):
 def headers(path, shards, sizes):
     """Tensor name → dtype of every shard whose header fits the budget; and per shard what its header promises:
     {"expected_bytes"}, or {"pointer"} for git-lfs, or {"missing"} for a dangling link."""
-    tensors, seen, left = {}, {}, HEADER_BUDGET
+    tensors: dict = {}
+    seen: dict = {}
+    left = HEADER_BUDGET
     for name in shards:
         if sizes[name] is None:
             seen[name] = {"missing": True}
