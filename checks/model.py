@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from packaging.specifiers import SpecifierSet
@@ -61,11 +62,17 @@ class EngineRange:
 
     def contains(self, version: str | None) -> bool:
         """True when `version` is inside, and when it is unknown: an unknown engine excludes nothing."""
-        parsed = parse_version(version) if version else None
-        if parsed is None or not self.text:
-            return True
-        # A development build of the main branch carries the number of the release it leads to.
-        return SpecifierSet(self.text).contains(Version(parsed.base_version), prereleases=True)
+        return not self.text or not version or _inside(self.text, version)
+
+
+@lru_cache(maxsize=8192)
+def _inside(text: str, version: str) -> bool:
+    """Kept, since a gate asks the same few thousand questions for every profile."""
+    parsed = parse_version(version)
+    if parsed is None:
+        return True
+    # A development build of the main branch carries the number of the release it leads to.
+    return SpecifierSet(text).contains(Version(parsed.base_version), prereleases=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,9 +46,12 @@ def available(folders: Iterable[Path]) -> dict[str, Path]:
     return found
 
 
-def resolve(name: str, folders: Iterable[Path]) -> Profile:
-    """The profile of that name, or at that path when it ends in .yaml. Raises ProfileError, UsageError."""
-    known = available(folders)
+def resolve(name: str, folders: Iterable[Path], known: Mapping[str, Path] | None = None) -> Profile:
+    """The profile of that name, or at that path when it ends in .yaml. Raises ProfileError, UsageError.
+
+    `known` is what `available` says of the folders, for those who ask often.
+    """
+    known = available(folders) if known is None else known
     try:
         if name.endswith((".yaml", ".yml")):
             path = Path(name)

@@ -20,6 +20,11 @@ LAUNCH = {
     "attach": ("attach", "Follow a run again: after a lost connection, a closed laptop, a killed launcher."),
     "stop": ("stop", "Stop a run, or all runs of a host, and prove that nothing is left."),
     "validate": ("validate", "Probe a running server: is it correct and fast enough?"),
+    "baseline": ("baseline", "Keep a run's validation under a name, show what is kept, compare with it."),
+    "gate": ("gate", "Judge a change of profiles as CI does: what it affects, what stands in its way."),
+    "replay": ("replay", "Judge recorded runs again, offline: is a verdict another one today?"),
+    "bundle": ("bundle", "Pack a run into one archive without secrets."),
+    "init": ("init", "Write a new profiles repository: hosts, first profile, gate policy, CI."),
     "facts": ("facts", "Capture a host's facts as JSON."),
     "engines": ("engines", "What is known about engine releases: flags, changes between them."),
     "explain": ("explain", "The page of a rule, signature or probe."),
@@ -29,6 +34,8 @@ DIAGNOSE = {
     "last-crash": ("diagnose_run:last_crash", "Explain the last run that did not end well."),
     "run": ("diagnose_run:run", "Explain a run."),
     "log": ("diagnose:log", "Explain a log file (plain, .gz, .xz, .zst), or standard input with `-`."),
+    "unknowns": ("diagnose_unknowns", "List failures without a known cause, grouped over all runs."),
+    "scaffold": ("diagnose_scaffold", "Turn an unknown failure into the draft of a cause, with its log."),
 }
 _HELP = {
     "launch": "Launch SGLang from a profile and prove it correct before calling it healthy.",
@@ -49,9 +56,9 @@ def diagnose() -> None:
 def run(program: str, table: dict[str, tuple[str, str]], words: Sequence[str]) -> int:
     """Run one command line; the exit code. Every error ends here."""
     if list(words) == ["--version"]:
-        from importlib.metadata import version
+        from launcher.cli.fault import release
 
-        sys.stdout.write(f"{program} (sglang-launcher) {version('sglang-launcher')}\n")
+        sys.stdout.write(f"{program} (sglang-launcher) {release()}\n")
         return 0
     if not words or words[0] in ("--help", "-h"):
         sys.stdout.write(_overview(program, table))
