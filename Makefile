@@ -36,7 +36,7 @@ engine-test: system engine ## the suite's tests on the real engine
 lint: $(VENV)/.ready ## ruff, mypy, import contracts, knowledge lint
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --config pyproject.toml --no-cache
+	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python -m checks.lint
 
 bench: engine ## the figures the project promises, with their method

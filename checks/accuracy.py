@@ -139,22 +139,8 @@ def read_answer(text: str, kind: str) -> str | None:
     return found[-1] if found else None
 
 
-def _judge_score(
-    context: Context, chosen: AccuracySet, right: Sequence[bool], before: Sequence[bool]
-) -> tuple[Outcome, str]:
-    wanted: Mapping[str, Any] = context.wish("accuracy", chosen.id) or {}
-    margin = float(wanted.get("margin", MARGIN))
-    score = wilson(sum(right), len(right))
-    if before:
-        return _against(before, right, margin)
-    if (least := wanted.get("at_least")) is not None:
-        return _at_least(score, len(right), float(least))
-    if score.low <= chosen.chance:
-        return Outcome.FAIL, f"no better than guessing ({chosen.chance:.0%})"
-    return Outcome.SKIP, "recorded, there is nothing to compare it with"
-
-
-def _against(before: Sequence[bool], right: Sequence[bool], margin: float) -> tuple[Outcome, str]:
+def against(before: Sequence[bool], right: Sequence[bool], margin: float = MARGIN) -> tuple[Outcome, str]:
+    """A score against its baseline. `margin` is the loss that is accepted, as a share of all questions."""
     paired = len(before) == len(right)
     change = (
         paired_difference(before, right) if paired else difference((sum(before), len(before)), (sum(right), len(right)))
@@ -170,7 +156,8 @@ def _against(before: Sequence[bool], right: Sequence[bool], margin: float) -> tu
     return Outcome.INCONCLUSIVE, f"{shown}, margin {margin:.0%}: {more}"
 
 
-def _at_least(score: Interval, n: int, least: float) -> tuple[Outcome, str]:
+def against_limit(score: Interval, n: int, least: float) -> tuple[Outcome, str]:
+    """A score of `n` questions against the least that is expected, a share."""
     if score.low >= least:
         return Outcome.PASS, f"at least {least:.0%} are expected"
     if score.high < least:
@@ -178,6 +165,21 @@ def _at_least(score: Interval, n: int, least: float) -> tuple[Outcome, str]:
     need = questions_to_decide(score.value, score.value - least)
     more = f"about {max(need, n + 1)} questions would decide" if need else "the score is the limit itself"
     return Outcome.INCONCLUSIVE, f"at least {least:.0%} are expected: {more}"
+
+
+def _judge_score(
+    context: Context, chosen: AccuracySet, right: Sequence[bool], before: Sequence[bool]
+) -> tuple[Outcome, str]:
+    wanted: Mapping[str, Any] = context.wish("accuracy", chosen.id) or {}
+    margin = float(wanted.get("margin", MARGIN))
+    score = wilson(sum(right), len(right))
+    if before:
+        return against(before, right, margin)
+    if (least := wanted.get("at_least")) is not None:
+        return against_limit(score, len(right), float(least))
+    if score.low <= chosen.chance:
+        return Outcome.FAIL, f"no better than guessing ({chosen.chance:.0%})"
+    return Outcome.SKIP, "recorded, there is nothing to compare it with"
 
 
 def _final(answer: Answer) -> str:

@@ -69,6 +69,15 @@ def diagnose(reading: Reading, entry: Lookup) -> Diagnosis:
     )
 
 
+def first_open(reading: Reading) -> Incident | None:
+    """The earliest failure that nothing explains; None when a cause is found, or nothing failed."""
+    hits = signatures.find(reading.incidents, reading.index, reading.facts)
+    ending = endings.read(reading.scanned.lines, reading.incidents)
+    if choose(reading.incidents, hits, ending):
+        return None
+    return next(_unexplained(reading.incidents, hits, ending), None)
+
+
 def choose(incidents: Sequence[Incident], hits: Iterable[Hit], ending: Ending) -> Hit | None:
     """The hit that names the cause: on the earliest incident, there the most decisive one. None to abstain.
 

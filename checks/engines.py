@@ -6,7 +6,6 @@ source. What other releases call a flag is in `engine_history`; judging a set of
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -137,6 +136,8 @@ class FlagSchema:
         plain = name.removeprefix("--").replace("_", "-")
         if plain in self.by_name:
             return (plain,)
+        import difflib
+
         close = difflib.get_close_matches(plain, self.by_name, n=3, cutoff=0.75)
         return tuple(dict.fromkeys(close))
 

@@ -44,18 +44,20 @@ class PlainFinder:
     def __init__(self, needles: Sequence[bytes]) -> None:
         self._needles = needles
         self._data = b""
+        self._cursor = 0
         self._range = (0, 0)  # the segment of `_data` that was searched
         self._next: list[tuple[int, bytes]] = []  # next place of each word that the segment holds
 
     def __call__(self, data: bytes, start: int, end: int) -> int:
-        if data is not self._data:
+        if data is not self._data or start < self._cursor:
             self._data, self._range = data, (0, 0)
+        self._cursor = start
         while start < end:
             if not self._range[0] <= start < self._range[1]:
                 start = self._advance(start, end)
             place = self._nearest(start)
             if place >= 0:
-                return place
+                return place if place < end else -1
             start = max(self._range[1], start)
         return -1
 

@@ -1,4 +1,4 @@
-"""The knowledge held to account: `python -m checks.lint`. One line per fault, exit code 1 when there is one.
+"""The knowledge held to account: `python -m checks.lint [FOLDER ..]`. One line per fault, exit code 1 with any.
 
 Every case of a rule behaves as stated; every match log is diagnosed as its cause and no miss log is; every flag that a
 rule or remedy names exists in some spelling in every release of its range; every regex compiles in both engines.
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from checks import derived
 from checks.catalog import Entry, entries
+from checks.catalog import load as load_entry
 from checks.constraints import first_holding
 from checks.engine_history import canonical_elsewhere
 from checks.engines import available, load
@@ -22,7 +23,7 @@ from checks.probes import probes
 from checks.reading import diagnose_chunks
 from checks.regex import re2_module
 from checks.signature_index import Index, build
-from checks.yamlfile import read
+from checks.yamlfile import YamlError, read
 
 _PLACEHOLDER = re.compile(r"[<{]")
 
@@ -40,10 +41,13 @@ def lint(items: Iterable[Entry] | None = None, index: Index | None = None) -> li
 
 def has_what_it_needs(item: Entry) -> Iterator[str]:
     """Completeness: reasons, remedies, cases for rules, logs for patterns."""
-    if not item.why:
-        yield "no `why`"
+    if not item.title or not item.why:
+        yield "no `title`" if not item.title else "no `why`"
     if item.role is Role.CAUSE and not item.remedies:
         yield "no remedy"
+    for remedy in item.remedies:
+        if remedy == Remedy(engine=remedy.engine, when=remedy.when):
+            yield "a remedy that says nothing"
     if item.before and {case.fires for case in item.cases} != {True, False}:
         yield "`before` needs a case that fires and one that does not"
     with_text = [pattern for pattern in item.during if pattern.all or pattern.anywhere]
@@ -132,13 +136,18 @@ def facts_beside(path: Path) -> dict[str, Any]:
     return dict(read(beside).plain()) if beside.exists() else {}
 
 
-def main() -> int:
-    """Print faults; the exit code."""
-    faults = lint()
+def main(words: Sequence[str] = ()) -> int:
+    """Print faults; the exit code. `words`: folders of drafts, judged together with the knowledge that ships."""
+    drafts = [Path(word) for word in words]
+    try:
+        faults = lint([load_entry(path) for path in drafts], Index.load(build(drafts=drafts))) if drafts else lint()
+    except YamlError as error:
+        sys.stdout.write(f"{error}\n")
+        return 1
     sys.stdout.write("".join(f"{fault}\n" for fault in faults))
-    sys.stdout.write(f"{len(entries())} entries, {len(faults)} faults\n")
+    sys.stdout.write(f"{len(drafts) or len(entries())} entries, {len(faults)} faults\n")
     return 1 if faults else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -23,10 +23,12 @@ _HEAD = re.compile(
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _BAR = re.compile(r"\d+%\|[^|]*\|? *\d|\d+(?:\.\d+)?(?:it|ex)/s\]|\d+% Completed \|")
-# docker compose, kubectl --timestamps/--prefix, journald, ray
+# docker compose, kubectl --timestamps/--prefix, journald, srun --label, mpirun --tag-output, ray
 _CONTAINER = re.compile(
     r"(?:[\w.-]{1,64} *\| "
-    r"|\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:?\d\d) (?:std(?:out|err) [FP] )?"
+    r"|\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:?\d\d) (?:std(?:out|err) [FP] |\S{1,64} [^\s\[]{1,64}\[\d+\]: )?"
+    r"|\d{1,4}: (?=\S| {2,})"
+    r"|\[\d+,\d+\]<std(?:out|err)>: ?"
     r"|\[pod/[^\]]{1,128}\] "
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S{1,64} [^\s\[]{1,64}\[\d+\]: "
     r"|\(\w{1,64} pid=\d+[^)]{0,64}\) )"

@@ -11,14 +11,18 @@ what nobody looked at is unknown, and a rule never fires on something unknown.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 Facts: TypeAlias = Mapping[str, Any]
 """Flat: `flag.* env.* model.* host.* engine.* package.* observed.*` → value. The only thing that rules see."""
 
+Test: TypeAlias = Callable[[Facts], bool | None]
+"""One question to the facts: True, False, or None when it hangs on something unknown."""
+
 CLOSED = ("flag.", "env.", "observed.", "log.")
+_MISSING = object()
 OPERATORS = ("equals", "in", "present", "at_least", "matches")
 CONNECTIVES = ("all", "any", "unless")
 
@@ -31,7 +35,7 @@ class ConditionError(ValueError):
 class Condition:
     """A parsed condition. `test(facts)` is True, False, or None when it hangs on something unknown."""
 
-    test: Callable[[Facts], bool | None]
+    test: Test
     names: frozenset[str]
     """Every fact the condition looks at, so that lint can prove the names exist."""
 
@@ -45,7 +49,7 @@ def parse_condition(data: object) -> Condition:
     if not isinstance(data, Mapping) or not data:
         raise ConditionError(f"a condition is a non-empty mapping, not {data!r}")
     parts = [_parse_entry(str(key), value) for key, value in data.items()]
-    return _join(parts, _all)
+    return _join(parts, _all_of)
 
 
 def _parse_entry(key: str, value: object) -> Condition:
@@ -53,7 +57,7 @@ def _parse_entry(key: str, value: object) -> Condition:
         case "all" | "any":
             if not isinstance(value, list) or not value:
                 raise ConditionError(f"`{key}` takes a non-empty list of conditions")
-            return _join([parse_condition(item) for item in value], _all if key == "all" else _any)
+            return _join([parse_condition(item) for item in value], _all_of if key == "all" else _any_of)
         case "unless":
             inner = parse_condition(value)
             return Condition(lambda facts: _negate(inner.test(facts)), inner.names)
@@ -72,19 +76,27 @@ def _parse_fact(name: str, value: object) -> Condition:
         tests.append(_fact_test(name, str(operator), operand))
     if not tests:
         raise ConditionError(f"`{name}` has no operator")
-    return Condition(lambda facts: _all(test(facts) for test in tests), frozenset({name}))
+    return Condition(_all_of(tests), frozenset({name}))
 
 
-def _fact_test(name: str, operator: str, operand: Any) -> Callable[[Facts], bool | None]:
+def _fact_test(name: str, operator: str, operand: Any) -> Test:
     compare = _comparison(name, operator, operand)
     closed = name.startswith(CLOSED)
 
-    def test(facts: Facts) -> bool | None:
-        if name not in facts and not closed:
-            return None
-        actual = facts.get(name)
-        if operator == "present":
+    if operator == "present":
+
+        def present(facts: Facts) -> bool | None:
+            actual = facts.get(name, _MISSING)
+            if actual is _MISSING:
+                return None if not closed else operand is False
             return (actual is not None and actual is not False) is operand
+
+        return present
+
+    def test(facts: Facts) -> bool | None:
+        actual = facts.get(name, _MISSING)
+        if actual is _MISSING:
+            return False if closed else None
         return False if actual is None else compare(actual)
 
     return test
@@ -146,27 +158,45 @@ def _items(actual: object) -> Iterable[object]:
     return actual if isinstance(actual, list | tuple) else (actual,)
 
 
-def _join(parts: list[Condition], rule: Callable[[Iterable[bool | None]], bool | None]) -> Condition:
+def _join(parts: list[Condition], rule: Callable[[Sequence[Test]], Test]) -> Condition:
     names = frozenset().union(*(part.names for part in parts))
-    return Condition(lambda facts: rule(part.test(facts) for part in parts), names)
+    return Condition(rule([part.test for part in parts]), names)
 
 
-def _all(values: Iterable[bool | None]) -> bool | None:
-    unknown = False
-    for value in values:
-        if value is False:
-            return False
-        unknown = unknown or value is None
-    return None if unknown else True
+def _all_of(tests: Sequence[Test]) -> Test:
+    """False as soon as one is. Plain loops: a check asks some hundred conditions, generators cost twice as much."""
+    if len(tests) == 1:
+        return tests[0]
+
+    def test(facts: Facts) -> bool | None:
+        known = True
+        for part in tests:
+            value = part(facts)
+            if value is False:
+                return False
+            if value is None:
+                known = False
+        return True if known else None
+
+    return test
 
 
-def _any(values: Iterable[bool | None]) -> bool | None:
-    unknown = False
-    for value in values:
-        if value is True:
-            return True
-        unknown = unknown or value is None
-    return None if unknown else False
+def _any_of(tests: Sequence[Test]) -> Test:
+    """True as soon as one is."""
+    if len(tests) == 1:
+        return tests[0]
+
+    def test(facts: Facts) -> bool | None:
+        known = True
+        for part in tests:
+            value = part(facts)
+            if value is True:
+                return True
+            if value is None:
+                known = False
+        return False if known else None
+
+    return test
 
 
 def _negate(value: bool | None) -> bool | None:

@@ -1,13 +1,14 @@
 """Speed: decode rate, time to first token, gaps between tokens, throughput; judged against wishes and a baseline.
 
 Measured from streams with a warm-up thrown away; every figure is a median with its interval, every comparison names
-the smallest change it could have seen, and none is judged when the noise is larger than the margin.
+the smallest change it could have seen, and none is judged when the noise is larger than the margin. A live baseline
+server is measured in turn, pair by pair, so that what drifts on both sides cancels out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import ceil, inf
 from statistics import median
@@ -15,10 +16,10 @@ from statistics import median
 from checks.model import Outcome, Verdict
 from checks.probe_context import Context
 from checks.probe_entry import Probe
-from checks.probe_model import Answer, Ask, Measured, Script, failed_requests, quote, verdict
+from checks.probe_model import Answer, Ask, Measured, Script, Wave, failed_requests, quote, verdict
 from checks.probe_requests import generate
 from checks.probe_texts import long_text
-from checks.statistics import Interval, median_interval, ratio_interval
+from checks.statistics import Interval, median_interval, paired_ratio_interval, ratio_interval
 
 ORDER = (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS, Outcome.SKIP)
 
@@ -47,31 +48,29 @@ def speed(probe: Probe, context: Context) -> Script:
     """Warm up, then single streams one after the other, then bundles of streams at several concurrencies."""
     tokens = int(context.wish("speed", "tokens", probe.count("tokens", 64)))
     repeats = int(context.wish("speed", "repeats", probe.count("repeats", 5)))
-    warm = yield [_stream(0, 16)]
-    if bad := failed_requests(probe.id, warm):
+    servers = (False, True) if context.live_baseline else (False,)  # is it the baseline?
+    warm = yield from _in_turn(servers, 1, lambda _: [_stream(0, 16)])
+    if bad := _failed(probe, warm):
         return bad
-    singles: list[Answer] = []
-    for number in range(repeats):
-        singles += yield [_stream(100 + number, tokens)]
-    if bad := failed_requests(probe.id, singles):
+    singles = yield from _in_turn(servers, repeats, lambda number: [_stream(100 + number, tokens)])
+    if bad := _failed(probe, singles):
         return bad
-    samples = _single_samples(singles)
+    samples = {server: _single_samples([answer for [answer] in singles[server]]) for server in servers}
     for size in bundle_sizes(context):
-        yield [_stream(200 + index, 16) for index in range(size)]  # compiles and captures what this size needs
-        rates = []
-        for number in range(max(3, repeats - 2)):
-            bundle = yield [_stream(1000 * (number + 1) + index, tokens) for index in range(size)]
-            if bad := failed_requests(probe.id, bundle):
-                return bad
-            rates.append(throughput(bundle))
-        samples[f"throughput_{size}"] = tuple(rates)
-    return judge(probe, context, samples, singles)
+        yield from _in_turn(servers, 1, _bundle(size, 16, 200))  # compiles and captures what this size needs
+        bundles = yield from _in_turn(servers, max(3, repeats - 2), _bundle(size, tokens, 1000))
+        if bad := _failed(probe, bundles):
+            return bad
+        for server in servers:
+            samples[server][f"throughput_{size}"] = tuple(throughput(bundle) for bundle in bundles[server])
+    return judge(probe, context, samples[False], [answer for [answer] in singles[False]], samples.get(True))
 
 
 def bundle_sizes(context: Context) -> tuple[int, ...]:
-    """Concurrencies to measure: those wished for, else 4, 16 and what the server allows; never more than that."""
-    wished = context.wish("speed", "concurrency") or (4, 16, context.concurrency)
-    return tuple(sorted({min(int(size), context.concurrency) for size in wished} - {1}))
+    """Concurrencies to measure: those wished for, else 4, 16 and what the servers allow; never more than that."""
+    most = min(context.concurrency, context.live_running or context.concurrency)
+    wished = context.wish("speed", "concurrency") or (4, 16, most)
+    return tuple(sorted({min(int(size), most) for size in wished} - {1}))
 
 
 def measure(answer: Answer) -> Stream | None:
@@ -101,13 +100,17 @@ def throughput(answers: Sequence[Answer]) -> float:
 
 
 def judge(
-    probe: Probe, context: Context, samples: Mapping[str, tuple[float, ...]], singles: Sequence[Answer]
+    probe: Probe,
+    context: Context,
+    samples: Mapping[str, tuple[float, ...]],
+    singles: Sequence[Answer],
+    live: Mapping[str, tuple[float, ...]] | None = None,
 ) -> Measured | Verdict:
-    """The verdict on a set of samples: wishes first, then the baseline, then nothing but a record."""
+    """The verdict on a set of samples: wishes first, then the baseline (live, or stored), then nothing but a record."""
     if not samples.get("decode"):
         return verdict(probe.id, Outcome.FAIL, "no stream had three events", [quote(answer) for answer in singles[:2]])
     figures = _figures(samples)
-    results = [*_wishes(context, samples), *_comparisons(probe, context, samples), *_silences(singles)]
+    results = [*_wishes(context, samples), *comparisons(probe, context, samples, live), *_silences(singles)]
     decode = median_interval(samples["decode"])
     shown = f"decode {_shown(decode, 'tok/s')}, first token after {median(samples['first']) * 1000:.0f} ms"
     if not results:
@@ -120,11 +123,43 @@ def judge(
     return Measured(verdict=verdict(probe.id, worst, f"{shown}; {'; '.join(notes)}", **figures), samples=dict(samples))
 
 
+def comparisons(
+    probe: Probe,
+    context: Context,
+    samples: Mapping[str, tuple[float, ...]],
+    live: Mapping[str, tuple[float, ...]] | None = None,
+) -> list[Comparison]:
+    """Every measurement that the baseline has too, beside it."""
+    margin = float(context.wish("speed", "margin", probe.number("margin", 0.05)))
+    results = []
+    for name, now in samples.items():
+        base = live.get(name, ()) if live is not None else context.samples(probe.id, name)
+        if not base or name == "gap":  # the gap says the same as the decode rate
+            continue
+        pairs = live is not None and len(base) == len(now)
+        if name == "first":
+            # the way there differs (tunnel, other machine) more than servers do: only large changes mean something
+            results.append(compare("first token", base, now, max(margin, 0.25), less_is_better=True, pairs=pairs))
+        else:
+            results.append(compare(name, base, now, margin, pairs=pairs))
+    return results
+
+
 def compare(
-    name: str, base: Sequence[float], now: Sequence[float], margin: float, *, less_is_better: bool = False
+    name: str,
+    base: Sequence[float],
+    now: Sequence[float],
+    margin: float,
+    *,
+    less_is_better: bool = False,
+    pairs: bool = False,
 ) -> Comparison:
-    """One measurement against its baseline. `margin` is the loss that is accepted, as a share (0.05 = 5 %)."""
-    change = ratio_interval(now, base) if less_is_better else ratio_interval(base, now)
+    """One measurement against its baseline. `margin` is the loss that is accepted, as a share (0.05 = 5 %).
+
+    `pairs` says that the samples were measured in turn, so that each stands beside its own neighbour.
+    """
+    ratio = paired_ratio_interval if pairs else ratio_interval
+    change = ratio(now, base) if less_is_better else ratio(base, now)
     noise = change.half_width
     figures = {f"{name}_ratio": round(change.value, 4), f"{name}_detectable": round(noise, 4) if noise < inf else "inf"}
     shown = f"{name} {change.value - 1:+.1%} against the baseline ({change.low - 1:+.1%} to {change.high - 1:+.1%})"
@@ -137,6 +172,32 @@ def compare(
         message = f"{shown}: the noise exceeds the margin of {margin:.0%}{more}"
         return Comparison(outcome=Outcome.INCONCLUSIVE, message=message, figures=figures)
     return Comparison(outcome=Outcome.INCONCLUSIVE, message=f"{shown}: at the margin of {margin:.0%}", figures=figures)
+
+
+def _in_turn(
+    servers: Sequence[bool], rounds: int, wave: Callable[[int], Wave]
+) -> Generator[Wave, Sequence[Answer], dict[bool, list[Sequence[Answer]]]]:
+    """Each wave to each server, one after the other; who begins changes with every round."""
+    found: dict[bool, list[Sequence[Answer]]] = {server: [] for server in servers}
+    for number in range(rounds):
+        for server in servers if number % 2 == 0 else tuple(reversed(servers)):
+            found[server].append((yield [replace(ask, baseline=server) for ask in wave(number)]))
+    return found
+
+
+def _failed(probe: Probe, found: Mapping[bool, Sequence[Sequence[Answer]]]) -> Verdict | None:
+    """A failed request under test is a failure; one of the baseline server leaves nothing to compare with."""
+    for server, waves in found.items():
+        bad = failed_requests(probe.id, [answer for wave in waves for answer in wave])
+        if bad and server:
+            return replace(bad, outcome=Outcome.INCONCLUSIVE, message=f"on the baseline server {bad.message}")
+        if bad:
+            return bad
+    return None
+
+
+def _bundle(size: int, tokens: int, seeds: int) -> Callable[[int], Wave]:
+    return lambda number: [_stream(seeds * (number + 1) + index, tokens) for index in range(size)]
 
 
 def _stream(seed: int, tokens: int) -> Ask:
@@ -182,21 +243,6 @@ def _side(interval: Interval, least: float) -> Outcome:
     if interval.low >= least:
         return Outcome.PASS
     return Outcome.FAIL if interval.high < least else Outcome.INCONCLUSIVE
-
-
-def _comparisons(probe: Probe, context: Context, samples: Mapping[str, tuple[float, ...]]) -> list[Comparison]:
-    margin = float(context.wish("speed", "margin", probe.number("margin", 0.05)))
-    results = []
-    for name, now in samples.items():
-        base = context.samples(probe.id, name)
-        if not base or name == "gap":  # the gap says the same as the decode rate
-            continue
-        if name == "first":
-            # through a tunnel the first event may be 38 ms late: only large changes mean something
-            results.append(compare("first token", base, now, max(margin, 0.25), less_is_better=True))
-        else:
-            results.append(compare(name, base, now, margin))
-    return results
 
 
 def _silences(singles: Sequence[Answer]) -> list[Comparison]:

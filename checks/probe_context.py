@@ -18,8 +18,9 @@ EXPECT_KEYS = {
     "thinking": "true to let a reasoning model think in the probes (default false)",
     "known_answer": "list of {prompt, accept: [..]} in place of the built-in questions; false skips that probe",
     "skip": "ids of probes that are not run",
+    "also": "ids of probes that are run although the suite does not hold them",
     "accept_warnings": "warning id → {reason, until: YYYY-MM-DD}: open warnings that a person accepts",
-    "timeout": "seconds one request may take (default 30 for smoke, 120 for the others)",
+    "timeout": "seconds one request may take (default 30 for smoke and soak, 120 for the others)",
     "concurrency": "most requests in flight at once (default: what the server allows, at most 64)",
     "prompt_nll": "largest mean negative log-likelihood per token of plain English, in nats (default 6)",
     "common_words": "share of common English words that prose must hold (default 0.15; 0 for other languages)",
@@ -49,6 +50,7 @@ class Server:
     version: str = ""
     generates: bool = True
     running: int | None = None  # requests it decodes at once, over all data-parallel ranks
+    ranks: int = 1  # data-parallel ranks
     context: int | None = None  # tokens, prompt and answer together
     chunk: int | None = None  # chunked prefill size in tokens
     page: int = 1
@@ -80,6 +82,8 @@ class Context:
     suite: str = "smoke"
     expect: Mapping[str, Any] = field(default_factory=dict)
     baseline: Baseline | None = None
+    live_baseline: bool = False  # a second server is up, to be measured in turn with this one
+    live_running: int | None = None  # requests that one decodes at once, where it tells
 
     @property
     def model(self) -> str:
@@ -95,7 +99,7 @@ class Context:
     @property
     def timeout(self) -> float:
         """Seconds one request may take."""
-        return float(self.expect.get("timeout") or (30 if self.suite == "smoke" else 120))
+        return float(self.expect.get("timeout") or (30 if self.suite in ("smoke", "soak") else 120))
 
     def wish(self, section: str, key: str, default: Any = None) -> Any:
         """`expect.<section>.<key>`."""
@@ -121,6 +125,7 @@ def parse_server(info: Mapping[str, Any]) -> Server:
         version=str(info.get("version") or ""),
         generates=not info.get("is_embedding"),
         running=running,
+        ranks=ranks,
         # max_req_input_len leaves room for the answer; context_length is null unless it was given
         context=_int(info.get("max_req_input_len")) or _int(info.get("context_length")),
         chunk=chunk if chunk and chunk > 0 else None,

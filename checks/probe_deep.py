@@ -215,6 +215,22 @@ def abort(probe: Probe, _: Context) -> Script:
     return verdict(probe.id, Outcome.PASS, "aborted requests leave nothing running")
 
 
+def pulse(probe: Probe, context: Context) -> Script:
+    """Short requests, some for each rank, all at once: those of a rank that stands still get no answer."""
+    count = max(1, min(context.server.ranks * probe.count("each", 2), context.concurrency))
+    limit = float(context.expect.get("timeout") or probe.number("timeout", 20))
+    prompts = [f"Count on: {number}, {number + 1}, {number + 2}," for number in range(count)]
+    asks = [generate(prompt, probe.count("max_tokens", 4)) for prompt in prompts]
+    answers = yield [replace(ask, timeout=limit) for ask in asks]
+    mute = [answer for answer in answers if answer.fault == "timeout"]
+    if mute and len(mute) < len(answers):
+        message = f"{len(mute)} of {count} short requests get no answer within {limit:g} s: a rank stands still"
+        return verdict(probe.id, Outcome.FAIL, message, [quote(answer) for answer in mute[:3]], mute=len(mute))
+    if bad := failed_requests(probe.id, answers):
+        return bad
+    return verdict(probe.id, Outcome.PASS, f"{count} short requests answered", slowest=max(a.seconds for a in answers))
+
+
 def running_requests(answer: Answer) -> float | None:
     """Requests running now, out of /v1/loads (0.5.8 on) or /get_load (up to 0.5.20); None when it does not tell."""
     if not answer.ok:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-SUITES = ("smoke", "standard", "full")
+SUITES = ("smoke", "standard", "full", "soak")  # soak: one round of what is asked again and again after ready
 LEVELS = ("ready", "correct", "good-enough")
 
 

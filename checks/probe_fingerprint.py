@@ -21,6 +21,7 @@ from checks.probe_requests import agreement, generate
 from checks.probe_texts import long_text, short_prompts
 from checks.statistics import mean_interval
 
+Samples = Mapping[str, tuple[float, ...]]
 Row = Mapping[int, float]  # token id → log-probability of the most likely tokens at one position
 
 
@@ -38,14 +39,15 @@ def fingerprint(probe: Probe, context: Context) -> Script:
     if len(rows) < 8:
         return verdict(probe.id, Outcome.SKIP, "the server returns no top log-probabilities", [quote(answer)])
     samples = _flatten(rows)
-    before = _unflatten(context.samples(probe.id, "ids"), context.samples(probe.id, "logprobs"), context, probe)
+    before = stored_rows(context.baseline.samples.get(probe.id, {}) if context.baseline else {})
     if not before:
         message = f"{len(rows)} positions recorded, there is nothing to compare them with"
         return Measured(verdict=verdict(probe.id, Outcome.SKIP, message), samples=samples)
-    return Measured(verdict=_judge_kl(probe, context, before, rows), samples=samples)
+    return Measured(verdict=judge_rows(probe, context, before, rows), samples=samples)
 
 
-def _judge_kl(probe: Probe, context: Context, before: Sequence[Row], now: Sequence[Row]) -> Verdict:
+def judge_rows(probe: Probe, context: Context, before: Sequence[Row], now: Sequence[Row]) -> Verdict:
+    """The verdict on two sets of top log-probabilities of the same text."""
     if len(before) != len(now):
         message = f"{len(before)} positions in the baseline, {len(now)} now: another tokenizer"
         return verdict(probe.id, Outcome.FAIL, message)
@@ -104,22 +106,45 @@ def greedy_baseline(probe: Probe, context: Context) -> Script:
     for index, answer in enumerate(answers):
         samples[f"ids_{index}"] = tuple(float(item) for item in answer.ids)
         samples[f"logprobs_{index}"] = tuple(0.0 if item is None else item for item in answer.logprobs)
-    before = [_stored(context, probe, index) for index in range(len(prompts))]
+    before = stored_answers(context.baseline.samples.get(probe.id, {}) if context.baseline else {}, len(prompts))
     if not any(answer.ids for answer in before):
         message = f"{len(prompts)} answers recorded, there is nothing to compare them with"
         return Measured(verdict=verdict(probe.id, Outcome.SKIP, message), samples=samples)
-    results = [agreement(old, new) for old, new in zip(before, answers, strict=True)]
+    return Measured(verdict=judge_answers(probe, before, answers), samples=samples)
+
+
+def judge_answers(probe: Probe, before: Sequence[Answer], now: Sequence[Answer]) -> Verdict:
+    """The verdict on greedy answers to the same prompts, then and now."""
+    results = [agreement(old, new) for old, new in zip(before, now, strict=True)]
     parted = [index for index, result in enumerate(results) if not result.close]
     share, tolerance = len(parted) / len(results), probe.number("tolerance", 0.1)
     message = f"{len(parted)} of {len(results)} greedy answers differ from the baseline, {tolerance:.0%} are tolerated"
     outcome = Outcome.PASS if share <= tolerance else Outcome.FAIL if share > 3 * tolerance else Outcome.INCONCLUSIVE
-    evidence = [quote(answers[index]) for index in parted[:3]]
-    return Measured(verdict=verdict(probe.id, outcome, message, evidence, parted=share), samples=samples)
+    return verdict(probe.id, outcome, message, [quote(now[index]) for index in parted[:3]], parted=share)
 
 
-def _stored(context: Context, probe: Probe, index: int) -> Answer:
-    ids = tuple(int(item) for item in context.samples(probe.id, f"ids_{index}"))
-    return Answer(path="baseline", ids=ids, logprobs=context.samples(probe.id, f"logprobs_{index}"))
+def stored_answers(samples: Samples, count: int) -> list[Answer]:
+    """The answers of a baseline, as `greedy_baseline` stores them; empty ones where there are none."""
+    return [
+        Answer(
+            path="baseline",
+            ids=tuple(int(item) for item in samples.get(f"ids_{index}", ())),
+            logprobs=samples.get(f"logprobs_{index}", ()),
+        )
+        for index in range(count)
+    ]
+
+
+def stored_rows(samples: Samples) -> list[Row]:
+    """The rows of a baseline, as `fingerprint` stores them."""
+    ids, values = samples.get("ids", ()), samples.get("logprobs", ())
+    rows: list[Row] = []
+    start = 0
+    for size in map(int, samples.get("sizes", ())):
+        end = start + size
+        rows.append(dict(zip(map(int, ids[start:end]), values[start:end], strict=True)))
+        start = end
+    return rows
 
 
 def _flatten(rows: Sequence[Row]) -> dict[str, tuple[float, ...]]:
@@ -128,13 +153,3 @@ def _flatten(rows: Sequence[Row]) -> dict[str, tuple[float, ...]]:
         "ids": tuple(float(token) for row in rows for token in row),
         "logprobs": tuple(value for row in rows for value in row.values()),
     }
-
-
-def _unflatten(ids: Sequence[float], values: Sequence[float], context: Context, probe: Probe) -> list[Row]:
-    rows: list[Row] = []
-    start = 0
-    for size in map(int, context.samples(probe.id, "sizes")):
-        end = start + size
-        rows.append(dict(zip(map(int, ids[start:end]), values[start:end], strict=True)))
-        start = end
-    return rows

@@ -23,6 +23,7 @@ class Ask:
     timeout: float = 0.0  # seconds for the whole reply; 0 = what the run allows
     cut_after: int = 0  # close the stream after so many events; 0 = read to the end
     pause: float = 0.0  # seconds to wait before sending
+    baseline: bool = False  # goes to the live baseline server (Context.live_baseline), not to the one under test
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ def parse_reply(path: str, status: int, body: bytes, seconds: float) -> Answer:
     if status != 200:
         return replace(answer, body=_json_or_none(raw))
     if path.startswith(("/health", "/metrics", "/flush_cache", "/ready")):
-        return answer
+        return replace(answer, text=raw)
     try:
         data = json.loads(raw)
     except ValueError as error:

@@ -35,6 +35,7 @@ KINDS: Mapping[str, Callable[[Probe, Context], Script]] = {
     "batch-sweep": probe_deep.batch_sweep,
     "context-edge": probe_deep.context_edge,
     "abort": probe_deep.abort,
+    "pulse": probe_deep.pulse,
     "tool-call": probe_features.tool_call,
     "reasoning": probe_features.reasoning,
     "json-schema": probe_features.json_schema,

@@ -10,7 +10,7 @@ from checks import catalog, phases, server_args
 from checks.diagnosis import Reading, diagnose
 from checks.log_facts import merge
 from checks.model import Diagnosis
-from checks.scan import scan
+from checks.scan import Scanned, scan
 from checks.signature_index import Index
 from checks.tracebacks import incidents
 
@@ -20,10 +20,18 @@ def diagnose_chunks(
 ) -> Diagnosis:
     """The diagnosis of one log. `known`: `{engine_version, gpu, model, flags, env, packages, observed, host}`, all
     optional; it goes before what the log says about itself."""
-    scanned = scan(chunks, index.words)
+    return judge(read(scan(chunks, index.words), index, known, engine))
+
+
+def read(scanned: Scanned, index: Index, known: Mapping[str, Any] | None = None, engine: str = "") -> Reading:
+    """Everything that is read from one log before judging."""
     found = incidents(scanned.lines)
     milestones = phases.milestones(scanned.lines, index.phases)
     own = server_args.read(scanned.lines)
     facts = merge(own, known or {}, engine, milestones[-1].phase if milestones else "")
-    reading = Reading(scanned=scanned, incidents=found, milestones=milestones, facts=facts, index=index)
+    return Reading(scanned=scanned, incidents=found, milestones=milestones, facts=facts, index=index)
+
+
+def judge(reading: Reading) -> Diagnosis:
+    """The diagnosis of a log that was read, with reasons and remedies from the knowledge that ships."""
     return diagnose(reading, catalog.entry)

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from checks import loglines
-from checks.finders import Finder, finder
+from checks.finders import finder
 from checks.loglines import Line
+from checks.shapes import SAME_LIMIT, ShapeFinder
 
 BLOCK_BYTES = 1 << 20
 KEEP_BYTES = 2 << 20  # of the earliest and again of the latest regions; between them regions are dropped
 EDGE_BYTES = 16_384  # the beginning and the end of a log are kept whole
-_FOLLOW_LINES = 60  # raw lines kept after a hit: the rest of a message
-_LEAD_LINES = 12  # raw lines kept before a hit: the beginning of its record
-_SAME_LIMIT = 20  # regions equal but for their digits
+FOLLOW_LINES = 60  # raw lines kept after a hit: the rest of a message
+LEAD_LINES = 12  # raw lines kept before a hit: the beginning of its record
 _DIGITS = b"0123456789"
 
 
@@ -43,10 +43,27 @@ class _Region:
 
 def scan(chunks: Iterable[bytes], words: Sequence[str]) -> Scanned:
     """The lines around every occurrence of a word, and both ends of the log. Chunks may be cut anywhere."""
-    scanner = _Scanner(finder(words))
+    scanner = _Scanner(ShapeFinder(finder(words)))
     for data, start, end in _blocks(chunks):
         scanner.take(data, start, end)
     return scanner.result()
+
+
+def from_numbered(rows: Iterable[tuple[int, bytes]], *, lines: int, size: int, dropped: int) -> Scanned:
+    """The same out of lines that somebody else chose (the host of a huge log), each with its number in the log."""
+    kept = tuple(line for number, raw in rows for line in loglines.parse(raw, number))
+    return Scanned(lines=kept, total_lines=lines, total_bytes=size, dropped_regions=dropped)
+
+
+def joined(first: Scanned, second: Scanned) -> Scanned:
+    """Two logs read as one, the second behind the first."""
+    moved = (replace(line, number=line.number + first.total_lines) for line in second.lines)
+    return Scanned(
+        lines=(*first.lines, *moved),
+        total_lines=first.total_lines + second.total_lines,
+        total_bytes=first.total_bytes + second.total_bytes,
+        dropped_regions=first.dropped_regions + second.dropped_regions,
+    )
 
 
 def _blocks(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int, int]]:
@@ -75,7 +92,7 @@ def _blocks(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int, int]]:
 class _Scanner:
     """State of one pass over a log."""
 
-    def __init__(self, find: Finder) -> None:
+    def __init__(self, find: ShapeFinder) -> None:
         self._find = find
         self._offset = 0
         self._number = 1
@@ -103,7 +120,7 @@ class _Scanner:
             if hit < 0:
                 break
             start = self._backward(data, data.rfind(b"\n", begin, hit) + 1 or begin, stop)
-            self._follow = _FOLLOW_LINES
+            self._follow = FOLLOW_LINES
             stop = self._forward(data, _line_end(data, hit, end), end)
         self._number = number + _count(data, counted, end)
         self._keep_tail(data, begin, end)
@@ -123,7 +140,8 @@ class _Scanner:
         lines = (line for offset in sorted(pieces) for line in loglines.parse(pieces[offset][1], pieces[offset][0]))
         ended = not self._tail or self._tail[-1].data.endswith(b"\n")
         total = self._number - (1 if ended else 0)
-        return Scanned(lines=tuple(lines), total_lines=total, total_bytes=self._offset, dropped_regions=self._dropped)
+        dropped = self._dropped + self._find.dropped
+        return Scanned(lines=tuple(lines), total_lines=total, total_bytes=self._offset, dropped_regions=dropped)
 
     def _keep_tail(self, data: bytes, begin: int, end: int) -> None:
         edge = data.rfind(b"\n", begin, max(end - EDGE_BYTES, begin)) + 1 or begin
@@ -146,7 +164,7 @@ class _Scanner:
     @staticmethod
     def _backward(data: bytes, start: int, floor: int) -> int:
         """The start of the record around a line: at most some raw lines earlier, never before `floor`."""
-        for _ in range(_LEAD_LINES):
+        for _ in range(LEAD_LINES):
             if start <= floor or loglines.is_record_start(data, start):
                 break
             start = data.rfind(b"\n", floor, start - 1) + 1 or floor
@@ -155,7 +173,7 @@ class _Scanner:
     def _keep(self, region: _Region) -> None:
         key = hash(region.data.translate(None, _DIGITS))
         self._seen[key] = self._seen.get(key, 0) + 1
-        if self._seen[key] > _SAME_LIMIT:
+        if self._seen[key] > SAME_LIMIT:  # regions equal but for their digits
             self._dropped += 1
             return
         if len(self._seen) > 100_000:  # flat memory: forget who was seen, the byte bound still holds

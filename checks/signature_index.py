@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -76,9 +76,9 @@ class Index:
         return tuple(self.needs)
 
 
-def build(root: Path = KNOWLEDGE) -> dict[str, Any]:
-    """The plain form of all folders. Raises YamlError naming file, line and column of the first fault."""
-    rules = [rule for folder in folders(root) for rule in _rules(folder)]
+def build(root: Path = KNOWLEDGE, drafts: Iterable[Path] = ()) -> dict[str, Any]:
+    """The plain form of all folders and of drafts. Raises YamlError naming file, line and column of the first fault."""
+    rules = [rule for folder in (*folders(root), *drafts) for rule in _rules(folder)]
     regexes = dict.fromkeys(regex for rule in rules for key in ("all", "anywhere", "without") for regex in rule[key])
     needs = {regex: sorted(literals.best(regex)) for regex in regexes}
     all_phases = phases.load(root)

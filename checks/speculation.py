@@ -7,6 +7,7 @@ its denominator in 0.5.11 and is not judged. Looping text raises acceptance, so 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
@@ -17,11 +18,12 @@ from checks.model import Evidence, Outcome
 from checks.probe_basic import garbage_of
 from checks.probe_context import Context, Server
 from checks.probe_entry import Probe
-from checks.probe_model import Answer, Judged, Measured, Script, failed_requests, quote, verdict
+from checks.probe_model import Answer, Ask, Judged, Measured, Script, failed_requests, quote, verdict
 from checks.probe_requests import generate
 from checks.statistics import mean_interval
 
 USELESS = 1.05  # below: the draft model costs time and gives nothing
+LOST = 0.85  # share of the baseline's accept length below which something is lost
 SUSPICIOUS = 0.97  # share of the possible maximum that varied text does not reach
 
 
@@ -82,13 +84,39 @@ def speculation(probe: Probe, context: Context) -> Script:
         answers += yield [generate(str(prompt), tokens, ignore_eos=True)]
     if bad := failed_requests(probe.id, answers):
         return bad
-    return judge(probe, context, answers)
+    [info] = yield [Ask(path="/server_info")]
+    if info.status == 404:  # before 0.5.4
+        [info] = yield [Ask(path="/get_server_info")]
+    [metrics] = yield [Ask(path="/metrics")]
+    return judge(probe, context, answers, read_own(info, metrics))
 
 
-def judge(probe: Probe, context: Context, answers: Sequence[Answer]) -> Judged:
-    """The verdict on the acceptance of several answers."""
+def read_own(info: Answer, metrics: Answer) -> Mapping[str, float]:
+    """What the server itself says of its acceptance: an average since its start, and gauges of the last moments.
+
+    `avg_spec_accept_length` in internal_states counts the bonus token in every release, as `length` does here. The
+    gauges need --enable-metrics; `sglang:spec_accept_rate` is there from 0.5.4 on and changed its meaning in 0.5.11.
+    """
+    own: dict[str, float] = {}
+    states = info.body.get("internal_states") if info.ok and isinstance(info.body, Mapping) else None
+    averages = [state.get("avg_spec_accept_length") for state in states or () if isinstance(state, Mapping)]
+    if told := [float(value) for value in averages if isinstance(value, int | float)]:
+        own["server_accept_length"] = round(mean(told), 3)
+    for name in ("accept_length", "accept_rate"):
+        values = re.findall(rf"^sglang:spec_{name}(?:\{{[^\n]*\}})? ([\d.e+-]+)$", metrics.text, re.MULTILINE)
+        if shown := [float(value) for value in values if float(value) > 0]:  # 0: nothing was decoded lately
+            own[f"metrics_{name}"] = round(mean(shown), 3)
+    return own
+
+
+def judge(probe: Probe, context: Context, answers: Sequence[Answer], own: Mapping[str, float] | None = None) -> Judged:
+    """The verdict on the acceptance of several answers. `own` is what the server says, see `read_own`."""
+    own = own or {}
     found = [item for answer in answers if (item := read_acceptance(answer.meta))]
     loops = [problem for answer in answers for problem in garbage_of(answer)]
+    if not found and (average := own.get("server_accept_length", own.get("metrics_accept_length"))):
+        outcome, message = _judge_length(context, average, largest_length(context.server), loops)
+        return verdict(probe.id, outcome, f"{message} (as the server says; replies tell nothing)", **own)
     if not found:
         message = f"{context.server.speculative} is configured, but no request was speculated on: it is silently off"
         return verdict(probe.id, Outcome.FAIL, message, [Evidence(text="no spec_verify_ct in meta_info")])
@@ -97,7 +125,7 @@ def judge(probe: Probe, context: Context, answers: Sequence[Answer]) -> Judged:
     band = mean_interval(lengths)
     figures: dict[str, float | str] = {
         "accept_length": round(length, 3), "low": round(band.low, 3), "high": round(band.high, 3),
-        "requests": len(found),
+        "requests": len(found), **own,
     }  # fmt: skip
     if positions := per_position(found):
         figures["per_position"] = " ".join(f"{share:.2f}" for share in positions)
@@ -131,10 +159,13 @@ def _judge_length(context: Context, length: float, top: float | None, loops: Seq
 
 def _against_baseline(context: Context, length: float, shown: str) -> tuple[Outcome, str]:
     before = context.samples("speculation", "accept_length")
-    if not before:
-        return Outcome.PASS, shown
+    return against(before, length, shown) if before else (Outcome.PASS, shown)
+
+
+def against(before: Sequence[float], length: float, shown: str) -> tuple[Outcome, str]:
+    """An accept length against those of a baseline; a loss of 15 % is more than other texts make."""
     old = mean(before)
-    if length < 0.85 * old:
+    if length < LOST * old:
         return Outcome.FAIL, f"{shown}, {old:.2f} in the baseline"
     return Outcome.PASS, f"{shown}, {old:.2f} in the baseline"
 

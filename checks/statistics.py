@@ -117,6 +117,15 @@ def ratio_interval(base: Sequence[float], now: Sequence[float], level: float = L
     return _bootstrap(value, lambda rng: median(_draw(now, rng)) / median(_draw(base, rng)), level)
 
 
+def paired_ratio_interval(base: Sequence[float], now: Sequence[float], level: float = LEVEL) -> Interval:
+    """Median of `now[i] / base[i]` for pairs measured in turn: what drifts on both sides cancels out."""
+    if len(base) != len(now):
+        raise ValueError(f"{len(base)} and {len(now)} samples are no pairs")
+    if min(base, default=0.0) <= 0:
+        raise ValueError("the base of a ratio must be positive")
+    return median_interval([later / earlier for earlier, later in zip(base, now, strict=True)], level)
+
+
 def mean_interval(samples: Sequence[float], level: float = LEVEL) -> Interval:
     """Mean with its bootstrap interval."""
     if not samples:

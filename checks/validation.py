@@ -16,7 +16,9 @@ from typing import Any
 from checks.catalog import entry
 from checks.model import Match, Outcome, Verdict
 from checks.probe_entry import Probe
+from checks.probes import probes
 
+DEEPER = "deeper:"  # ids of what other harnesses found: `deeper:gsm8k`
 NEEDED = frozenset({"accuracy", "speed"})  # kinds that must have passed, compared with something, for "good enough"
 
 
@@ -64,6 +66,17 @@ class Validation:
         return tuple(item for item in self.warnings if item.state == "open")
 
 
+def with_verdicts(validation: Validation, more: Sequence[Verdict]) -> Validation:
+    """The validation with further verdicts, one of the same id replaced; level, outcome and summary follow."""
+    new = {item.id: item for item in more}
+    kept = [new.pop(item.id, item) for item in validation.verdicts]
+    verdicts = (*kept, *new.values())
+    still_open = len(validation.open_warnings)
+    level, outcome = level_of(verdicts, probes(), still_open), outcome_of(verdicts, still_open)
+    summary = summary_of(level, outcome, verdicts, validation.warnings)
+    return dataclasses.replace(validation, verdicts=verdicts, level=level, outcome=outcome, summary=summary)
+
+
 def as_dict(validation: Validation) -> dict[str, Any]:
     """Plain JSON values; also the form in which a baseline is stored."""
     data: dict[str, Any] = dataclasses.asdict(validation)
@@ -77,6 +90,7 @@ def level_of(verdicts: Sequence[Verdict], probes: Sequence[Probe], open_warnings
         return Level.NONE
     level = Level.ALIVE
     kind = {probe.id: probe.level for probe in probes}
+    kind |= {item.id: "good-enough" for item in verdicts if item.id.startswith(DEEPER)}
     proved = {probe.kind for probe in probes if outcomes_of(verdicts).get(probe.id) is Outcome.PASS}
     for name, reached in (("ready", Level.READY), ("correct", Level.CORRECT), ("good-enough", Level.GOOD_ENOUGH)):
         asked = [item for item in verdicts if kind.get(item.id) == name and item.outcome is not Outcome.SKIP]

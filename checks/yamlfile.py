@@ -6,16 +6,12 @@ with its position and, for names, a "did you mean". Writing YAML is `dump`.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAX_BYTES = 4 << 20
 
 # YAML 1.2 core schema. PyYAML's 1.1 would turn NO into False, 12:30:45 into 45045 and 0777 into 511.
@@ -158,8 +154,10 @@ def parse(data: bytes | str, name: str) -> Node:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
     except UnicodeDecodeError as error:
         raise YamlError(f"not UTF-8 text (byte {error.start})", name) from error
+    import yaml  # 20 ms: commands that read no YAML file go without
+
     try:
-        tree = yaml.compose(text, Loader=_Loader)
+        tree = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
@@ -184,11 +182,15 @@ def from_plain(value: Any, name: str) -> Node:
 
 def dump(data: object) -> str:
     """YAML text in the order given, for files that people read."""
+    import yaml
+
     return yaml.dump(data, sort_keys=False, allow_unicode=True, width=100, default_flow_style=False)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`did you mean ...?`, or the list of what is known when nothing is near and the list is short."""
+    import difflib
+
     names = list(known)
     near = difflib.get_close_matches(word, names, n=2, cutoff=0.6)
     if near:
@@ -204,14 +206,14 @@ def _convert(node: Any, name: str, parents: frozenset[int]) -> Node:
     inside = parents | {id(node)}
     if len(inside) > 40:
         raise YamlError("nested too deeply", f"{name}:{line}:{column}")
-    match node:
-        case yaml.MappingNode():
+    match node.id:
+        case "mapping":
             children, keys = {}, {}
             for key, value in _pairs(node, name):
                 children[key.value] = _convert(value, name, inside)
                 keys[key.value] = (key.start_mark.line + 1, key.start_mark.column + 1)
             return Node(children, name, line, column, keys)
-        case yaml.SequenceNode():
+        case "sequence":
             return Node([_convert(item, name, inside) for item in node.value], name, line, column, {})
         case _:
             return Node(_scalar(node), name, line, column, {}, raw=node.value)
@@ -221,7 +223,7 @@ def _pairs(node: Any, name: str) -> Iterator[tuple[Any, Any]]:
     seen: dict[str, int] = {}
     for key, value in node.value:
         place = f"{name}:{key.start_mark.line + 1}:{key.start_mark.column + 1}"
-        if not isinstance(key, yaml.ScalarNode):
+        if key.id != "scalar":
             raise YamlError("a key must be plain text", place)
         if key.value == "<<":
             raise YamlError("`<<` merges are not read here", place, "use `extends`")

@@ -138,6 +138,11 @@ def _translated(address: str, path: str) -> Iterator[None]:
         raise EndpointTimeout(f"no answer in time from {where}", where=where) from error
     except httpx.HTTPError as error:
         raise EndpointBroken(f"the answer from {where} broke off: {error}", where=where) from error
+    except RuntimeError as error:
+        if "closed" not in str(error):
+            raise
+        # httpx's way to say that `close` was called meanwhile: the run under test has ended
+        raise EndpointRefused(f"{where} is not asked any more", where=where) from error
 
 
 def _bracketed(host: str) -> str:
@@ -180,10 +185,10 @@ class _Tunnel(httpx.BaseTransport):
 
     def _ask(self, request: httpcore.Request) -> httpcore.Response:
         """A kept connection may have been closed meanwhile without us knowing (through SSH the news travels): a GET
-        that got not one byte back is asked again, on a new one."""
+        that got not one byte back, but an end or a reset, is asked again, on a new one."""
         try:
             return self._pool.handle_request(request)
-        except httpcore.RemoteProtocolError:
+        except (httpcore.RemoteProtocolError, httpcore.ReadError):
             if request.method != b"GET":
                 raise
         return self._pool.handle_request(request)

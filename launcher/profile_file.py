@@ -5,7 +5,6 @@ Where files are looked for and how `extends` joins them is `profiles`.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -86,6 +85,8 @@ class Profile:
             "model": {name: item.value for name, item in sorted(self.model.items())},
             "engine": self.engine.text,
         }
+        import hashlib  # loads OpenSSL
+
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 

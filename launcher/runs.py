@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -110,7 +109,7 @@ class RunStore:
     def create(self, profile: str, now: datetime) -> Run:
         """A new, empty run."""
         word = re.sub(r"[^a-z0-9._-]+", "-", profile.lower()).strip("-.")[:40] or "run"
-        name = f"{now:%Y%m%d-%H%M%S}-{word}-{secrets.token_hex(2)}"
+        name = f"{now:%Y%m%d-%H%M%S}-{word}-{os.urandom(2).hex()}"
         folder = self.root / name
         folder.mkdir(parents=True, mode=0o700)
         return Run(id=name, folder=folder)

@@ -159,7 +159,10 @@ def play(proof: Proof, scenario: Scenario) -> None:
         events=events_of(outcome),
     )  # fmt: skip
     if scenario.around in AFTER and outcome["state"] in ("ready", "validated"):
-        AFTER[scenario.around](proof, outcome)
+        try:
+            AFTER[scenario.around](proof, outcome)
+        except Exception as error:
+            proof.tell(scenario=scenario.name, after=f"{type(error).__name__}: {error}")
     if outcome["run"]:
         stopped = proof.cli("launch", "stop", outcome["run"], "--hosts-file", str(proof.hosts), "--json")
         proof.tell(step="stop", scenario=scenario.name, rc=stopped.returncode, result=stopped.stdout[-600:])
@@ -245,12 +248,14 @@ def after_freeze(proof: Proof, outcome: dict[str, Any]) -> None:
     for pid in schedulers(proof):
         os.kill(pid, signal.SIGSTOP)
     began = time.monotonic()
-    done = proof.cli("launch", "validate", outcome["run"], "--json", "--hosts-file", str(proof.hosts), timeout=200)
+    try:
+        done = proof.cli("launch", "validate", outcome["run"], "--json", "--hosts-file", str(proof.hosts), timeout=150)
+    finally:
+        for pid in schedulers(proof):
+            os.kill(pid, signal.SIGCONT)
     found = json.loads(done.stdout) if done.stdout.startswith("{") else {}
     proof.tell(step="rank-frozen-while-serving", seconds=round(time.monotonic() - began, 1), rc=done.returncode,
                outcome=found.get("outcome"), summary=found.get("summary"))  # fmt: skip
-    for pid in schedulers(proof):
-        os.kill(pid, signal.SIGCONT)
 
 
 def after_bench(proof: Proof, outcome: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from checks.derived import (
     memory,
     model,
     model_families,
+    observed,
     packages,
     parallel,
     parsers,
@@ -46,6 +47,7 @@ DERIVATIONS: tuple[Callable[[Facts], dict[str, Any]], ...] = (
     toolchain.derive,
     host.derive,
     fabric.derive,
+    observed.derive,
 )
 
 

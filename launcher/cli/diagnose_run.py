@@ -1,17 +1,29 @@
-"""`diagnose last-crash` and `diagnose run`: explain a Run, offline, from its folder."""
+"""`diagnose last-crash` and `diagnose run`: explain a Run from its folder; its host is reached only when asked to."""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from launcher.cli.diagnose import document, markdown
 from launcher.cli.exits import Exit
+from launcher.cli.options import HostsFile, connected, host_of
 from launcher.errors import RunNotFound
 from launcher.runs import Run, RunStore, State
+
+if TYPE_CHECKING:
+    from launcher.flows.diagnosing import Beside
+
+HostEvidence: TypeAlias = Annotated[
+    bool, typer.Option("--host-evidence", help="ask the host's kernel log: memory killer, GPU faults")
+]
+Remote: TypeAlias = Annotated[
+    bool, typer.Option("--remote", help="read the log where it lies; only lines that matter travel")
+]
 
 
 def last_crash(
@@ -19,6 +31,9 @@ def last_crash(
     as_json: Annotated[bool, typer.Option("--json", help="one JSON document")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="for an issue or a chat")] = False,
     apply: Annotated[str, typer.Option("--apply", help="write the profile with the first remedy under this name")] = "",
+    host_evidence: HostEvidence = False,
+    remote: Remote = False,
+    hosts_file: HostsFile = None,
 ) -> int:
     """Explain the last run that did not end well."""
     found = RunStore().last_crash(host or None)
@@ -26,26 +41,37 @@ def last_crash(
         raise RunNotFound(
             "no run ended badly" + (f" on {host}" if host else ""), hint="`diagnose log FILE` explains any log"
         )
-    return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply)
+    beside = _beside(found, hosts_file, kernel=host_evidence, remote=remote)
+    return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply, beside=beside)
 
 
 def run(
-    name: Annotated[str, typer.Argument(metavar="RUN", help="id, unique part of it, `last`, or a run's folder")],
+    name: Annotated[str, typer.Argument(metavar="RUN", help="id, part of it, `last`, a run's folder, a bundle")],
     as_json: Annotated[bool, typer.Option("--json", help="one JSON document")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="for an issue or a chat")] = False,
     apply: Annotated[str, typer.Option("--apply", help="write the profile with the first remedy under this name")] = "",
+    host_evidence: HostEvidence = False,
+    remote: Remote = False,
+    hosts_file: HostsFile = None,
 ) -> int:
     """Explain a run."""
-    return explain(RunStore().find(name), as_json=as_json, as_markdown=as_markdown, apply=apply)
+    if not name.endswith((".tar.gz", ".tgz")):
+        found = RunStore().find(name)
+        beside = _beside(found, hosts_file, kernel=host_evidence, remote=remote)
+        return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply, beside=beside)
+    from launcher.gate.bundle import opened  # tar, gzip and digests cost what only a bundle needs
+
+    with opened(Path(name)) as found:
+        return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply)
 
 
-def explain(found: Run, *, as_json: bool, as_markdown: bool, apply: str) -> int:
+def explain(found: Run, *, as_json: bool, as_markdown: bool, apply: str, beside: Beside | None = None) -> int:
     """Diagnose a run's log and show it."""
-    if not found.log.exists() or found.log.stat().st_size == 0:
+    if not _has_log(found) and not (beside and beside.log):
         return _without_log(found)
-    from launcher.flows.diagnosing import diagnose_run
+    from launcher.flows.diagnosing import NOTHING, diagnose_run
 
-    diagnosis = diagnose_run(found)
+    diagnosis = diagnose_run(found, beside or NOTHING)
     if as_json:
         sys.stdout.write(json.dumps({"run": found.id, **document(diagnosis)}, ensure_ascii=False) + "\n")
     elif as_markdown:
@@ -65,6 +91,27 @@ def explain(found: Run, *, as_json: bool, as_markdown: bool, apply: str) -> int:
 
         sys.stderr.write(write_patched(found, diagnosis, apply) + "\n")
     return Exit.OK if diagnosis.healthy else Exit.BAD if diagnosis.cause else Exit.INCONCLUSIVE
+
+
+def _has_log(found: Run) -> bool:
+    return found.log.exists() and found.log.stat().st_size > 0
+
+
+def _beside(found: Run, hosts_file: Path | None, *, kernel: bool, remote: bool) -> Beside | None:
+    """What the run's host is asked, in one connection; None when nothing is asked."""
+    if not kernel and not remote:
+        return None
+    from launcher.clock import SystemClock
+    from launcher.flows.diagnose_host import kernel_log, remote_log
+    from launcher.flows.diagnosing import Beside
+    from launcher.flows.launch import plan_of
+    from launcher.knowledge_cache import index
+
+    plan = plan_of(found)
+    with connected(host_of(str(found.info.get("host", "")), hosts_file)) as transport:
+        log = remote_log(transport, plan, found, index().words) if remote else None
+        said = kernel_log(transport, plan, found, SystemClock().now().timestamp()) if kernel else None
+    return Beside(kernel=said.lines if said else (), notes=said.notes if said else (), log=log)
 
 
 def _without_log(found: Run) -> int:

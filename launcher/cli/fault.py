@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 from checks.probe_context import ExpectError
 from checks.yamlfile import YamlError
@@ -20,7 +20,7 @@ from launcher.secrets import Masker
 def report(error: Exception, program: str, words: Sequence[str]) -> int:
     """Say what happened on standard error; the exit code."""
     if isinstance(error, ExpectError):
-        error = UsageError(str(error), hint="docs/profiles.md lists what `expect` may hold")
+        error = UsageError(str(error), hint="docs/validation.md lists what `expect` may hold")
     if isinstance(error, YamlError):
         error = ProfileError(error.message, where=error.where, hint=error.hint)
     if isinstance(error, LauncherError):
@@ -32,12 +32,20 @@ def report(error: Exception, program: str, words: Sequence[str]) -> int:
     return _own_fault(error, program, words)
 
 
+def release() -> str:
+    """The version of this program; a source tree that was never installed has none."""
+    try:
+        return version("sglang-launcher")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
 def _own_fault(error: Exception, program: str, words: Sequence[str]) -> int:
     folder = default_root() / "reports"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{program}.txt"
     lines = [
-        f"sglang-launcher {version('sglang-launcher')}, Python {platform.python_version()}, {platform.platform()}",
+        f"sglang-launcher {release()}, Python {platform.python_version()}, {platform.platform()}",
         f"{program} {' '.join(words)}",
         "".join(traceback.format_exception(error)),
     ]

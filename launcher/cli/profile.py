@@ -14,6 +14,7 @@ from launcher.cli.exits import Exit, of_state
 from launcher.cli.options import Envs, HostName, HostsFile, Json, ProfilesFolder, Sets, Unsets, connected, host_of
 from launcher.clock import SystemClock
 from launcher.flows.launch import Desk, LaunchOutcome, Observer, Options, launch
+from launcher.flows.soak import duration
 from launcher.profiles import override, resolve, search_path
 from launcher.runs import Run, RunStore, State
 
@@ -28,6 +29,7 @@ def main(
     no_validate: Annotated[bool, typer.Option("--no-validate", help="stop at ready, do not probe")] = False,
     no_check: Annotated[bool, typer.Option("--no-check", help="start although a check says it will not work")] = False,
     fast: Annotated[bool, typer.Option("--fast", help="do not ask the engine itself before starting it")] = False,
+    soak: Annotated[str, typer.Option("--soak", help="go on probing for so long once validated: 30s, 10m, 1h")] = "",
     detach: Annotated[bool, typer.Option("--detach", "-d", help="return as soon as the process runs")] = False,
     profiles: ProfilesFolder = None,
     hosts_file: HostsFile = None,
@@ -41,6 +43,7 @@ def main(
         detach=detach,
         validate=not no_validate and where.replay is None,
         ignore_findings=no_check,
+        soak=duration(soak) if soak else 0.0,
         ask_engine=not (fast or no_check) and where.replay is None,
     )
     observer: Observer = screen.Quiet() if as_json else screen.Screen(render.err())

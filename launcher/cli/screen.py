@@ -99,7 +99,7 @@ class Screen:
         )
         if verdict.outcome is not Outcome.PASS and verdict.outcome is not Outcome.SKIP:
             for item in verdict.evidence[:3]:
-                self._console.print(f"      [dim]{escape(item.text[:300])}[/]")
+                self._console.print(f"      [dim]{escape(f'{item.time} {item.text}'.strip()[:300])}[/]")
 
     def say(self, text: str) -> None:
         """One line."""

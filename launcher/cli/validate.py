@@ -2,26 +2,56 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
 
 from checks.validation import Validation, as_dict
-from launcher.cli import render, screen
+from launcher.cli import html, render, screen
 from launcher.cli.exits import Exit
 from launcher.cli.options import HostsFile, Json, connected, host_of
 from launcher.clock import SystemClock
 from launcher.endpoint import Endpoint
 from launcher.errors import UsageError
-from launcher.flows.diagnosing import diagnose_run
+from launcher.flows import baselines
+from launcher.flows.diagnosing import log_view
+from launcher.flows.fresh_log import fresh_log
 from launcher.flows.launch import plan_of
-from launcher.flows.validate import validate
-from launcher.readiness import server_info
+from launcher.flows.proving import Subject, Wishes, prove, wishes_of
+from launcher.flows.soak import duration
+from launcher.flows.validate import read_server_info
 from launcher.runs import Run, RunStore
+
+Soak = Annotated[str, typer.Option("--soak", help="go on probing for so long afterwards: 30s, 10m, 1h")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What the command line says, on top of a profile's `expect`."""
+
+    suite: str
+    baseline: str
+    against: str
+    soak: str
+    deeper: tuple[str, ...]
+    quiet: bool
+
+    def over(self, expect: Mapping[str, Any], profile: str = "") -> Wishes:
+        """The wishes. Raises UsageError for a baseline that does not exist."""
+        own = {key: value for key in ("suite", "soak") if (value := getattr(self, key))}
+        tasks = {**(expect.get("deeper") or {}), **{task: {} for task in self.deeper}}
+        wanted = wishes_of({**expect, **own, **({"deeper": tasks} if tasks else {})}, RunStore(), profile)
+        if not self.baseline:
+            return wanted
+        found = baselines.find(self.baseline, baselines.folders(profile), RunStore())
+        return replace(wanted, baseline=found.validation, missing="")
 
 
 def main(
@@ -29,18 +59,30 @@ def main(
         str, typer.Argument(metavar="RUN|URL", help="a run (id, part of it, `last`) or http://host:port")
     ],
     suite: Annotated[str, typer.Option("--suite", help="smoke, standard or full; the profile's by default")] = "",
-    baseline: Annotated[str, typer.Option("--baseline", help="a run whose validation this one is compared with")] = "",
+    baseline: Annotated[str, typer.Option("--baseline", help="a baseline or a run that this is compared with")] = "",
+    against: Annotated[str, typer.Option("--against", help="http://host:port of a second server: speed in turn")] = "",
+    soak: Soak = "",
+    deeper: Annotated[
+        list[str] | None, typer.Option("--deeper", help="task for sgl-eval or lm-eval of this machine; repeatable")
+    ] = None,
+    report: Annotated[Path | None, typer.Option("--html", help="write a report into this file")] = None,
     hosts_file: HostsFile = None,
     as_json: Json = False,
 ) -> int:
     """Probe a running server: is it correct and fast enough?"""
-    compared = RunStore().find(baseline).read("validation") if baseline else None
-    if baseline and compared is None:
-        raise UsageError(f"run {baseline} was never validated", hint=f"`launch validate {baseline} --suite standard`")
+    if soak:
+        duration(soak)
+    if report is not None and not report.resolve().parent.is_dir():
+        raise UsageError(f"--html {report}: there is no such folder")
+    given = Given(suite=suite, baseline=baseline, against=against, soak=soak, deeper=tuple(deeper or ()), quiet=as_json)
     if target.startswith(("http://", "https://")):
-        result = _url(target, suite or "smoke", compared, as_json)
+        about, result = {"server": target}, _url(target, given)
     else:
-        result = _run(RunStore().find(target), suite, compared, hosts_file, as_json)
+        run = RunStore().find(target)
+        about = {"run": run.id, "profile": str(run.info.get("profile", "")), "host": str(run.info.get("host", ""))}
+        result = _run(run, given, hosts_file)
+    if report is not None:
+        report.write_text(html.page(as_dict(result), about, baseline), "utf-8")
     if as_json:
         sys.stdout.write(json.dumps(as_dict(result), ensure_ascii=False) + "\n")
     else:
@@ -48,41 +90,58 @@ def main(
     return {"pass": Exit.OK, "inconclusive": Exit.INCONCLUSIVE}.get(result.outcome, Exit.BAD)
 
 
-def _url(url: str, suite: str, baseline: Mapping[str, Any] | None, quiet: bool) -> Validation:
+def _url(url: str, given: Given) -> Validation:
     from launcher.transport.local import LocalTransport
 
-    parts = urlsplit(url)
-    if parts.scheme != "http" or not parts.hostname:
-        raise UsageError(f"{url}: expected http://host:port", hint="a server behind TLS is reached through a tunnel")
-    endpoint = Endpoint(LocalTransport(), parts.hostname, parts.port or 80)
-    return _probe(endpoint, suite, {}, baseline, quiet=quiet)
+    host, port = _address(url)
+    transport, wanted = LocalTransport(), given.over({})
+    with _endpoint(url) as endpoint:
+        subject = Subject(endpoint=endpoint, transport=transport, host=host, port=port, info=read_server_info(endpoint))
+        return _prove(subject, wanted, given)
 
 
-def _run(run: Run, suite: str, baseline: Mapping[str, Any] | None, hosts_file: Any, quiet: bool) -> Validation:
-    plan = plan_of(run)
-    expect = dict((run.read("profile") or {}).get("expect", {}))
-    wanted = suite or str(expect.get("suite", "smoke"))
-    ledger = diagnose_run(run).ledger if run.log.exists() else ()
+def _run(run: Run, given: Given, hosts_file: Any) -> Validation:
+    plan, profile = plan_of(run), run.read("profile") or {}
+    wanted = given.over(profile.get("expect", {}), str(profile.get("path", "")))
     with connected(host_of(plan.host, hosts_file)) as transport:
         endpoint = Endpoint(transport, plan.probe_host, plan.server_port)
-        result = _probe(endpoint, wanted, expect, baseline, quiet=quiet, ledger=ledger)
+        subject = Subject(
+            endpoint=endpoint,
+            transport=transport,
+            host=plan.probe_host,
+            port=plan.server_port,
+            info=read_server_info(endpoint),
+            ledger=log_view(run).ledger,
+            read_log=lambda: log_view(run, fresh_log(transport, run, plan, SystemClock())),
+            folder=run.folder,
+        )
+        result = _prove(subject, wanted, given)
     run.write("validation", as_dict(result))
     run.update(state="validated", outcome=result.outcome, level=result.level)
     return result
 
 
-def _probe(
-    endpoint: Endpoint,
-    suite: str,
-    expect: Mapping[str, Any],
-    baseline: Mapping[str, Any] | None,
-    *,
-    quiet: bool,
-    ledger: Any = (),
-) -> Validation:
-    observer = screen.Quiet() if quiet else screen.Screen(render.err())
-    wanted = {name: value for name, value in expect.items() if name not in ("suite", "ready-within")}
-    return validate(
-        endpoint, suite=suite, expect=wanted, server_info=server_info(endpoint), clock=SystemClock(),
-        ledger=ledger, baseline=baseline, progress=observer.verdict,
-    )  # fmt: skip
+def _prove(subject: Subject, wanted: Wishes, given: Given) -> Validation:
+    observer = screen.Quiet() if given.quiet else screen.Screen(render.err())
+    if not given.against:
+        return prove(subject, wanted, SystemClock(), observer.verdict)
+    with _endpoint(given.against) as other:
+        return prove(replace(subject, live_baseline=other), wanted, SystemClock(), observer.verdict)
+
+
+@contextlib.contextmanager
+def _endpoint(url: str) -> Iterator[Endpoint]:
+    from launcher.transport.local import LocalTransport
+
+    endpoint = Endpoint(LocalTransport(), *_address(url))
+    try:
+        yield endpoint
+    finally:
+        endpoint.close()
+
+
+def _address(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    if parts.scheme != "http" or not parts.hostname:
+        raise UsageError(f"{url}: expected http://host:port", hint="a server behind TLS is reached through a tunnel")
+    return parts.hostname, parts.port or 80

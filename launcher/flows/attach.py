@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from launcher import server
 from launcher.flows.launch import Desk, LaunchOutcome, plan_of, see_through
+from launcher.flows.proving import wishes_of
 from launcher.flows.watching import Watching
 from launcher.runs import Run, State
 from launcher.secrets import Masker
@@ -14,7 +15,9 @@ def attach(desk: Desk, run: Run, *, probes: bool) -> LaunchOutcome:
     plan = plan_of(run)
     profile = run.read("profile") or {}
     watching = Watching(run, plan, desk.transport, desk.clock, Masker(), desk.observer.event)
-    return see_through(desk, watching, expect=profile.get("expect", {}), probes=probes)
+    expect = profile.get("expect", {})
+    wanted = wishes_of(expect, desk.store, str(profile.get("path", ""))) if probes else None
+    return see_through(desk, watching, expect=expect, wanted=wanted)
 
 
 def refresh(desk: Desk, run: Run) -> server.Look:

@@ -6,10 +6,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from checks.model import Diagnosis
-from checks.reading import diagnose_chunks
+from checks.reading import diagnose_chunks, judge, read
+from checks.scan import Scanned, joined, scan
 from launcher import knowledge_cache
 
 
 def diagnose_log(chunks: Iterable[bytes], known: Mapping[str, Any] | None = None, engine: str = "") -> Diagnosis:
     """The diagnosis of one log, see `checks.reading`. Raises YamlError when the knowledge is malformed."""
     return diagnose_chunks(chunks, knowledge_cache.index(), known, engine)
+
+
+def diagnose_scanned(kept: Scanned, rest: bytes, known: Mapping[str, Any] | None = None, engine: str = "") -> Diagnosis:
+    """The same for a log whose host chose the lines that matter, and for what came `rest` besides."""
+    index = knowledge_cache.index()
+    return judge(read(joined(kept, scan([rest], index.words)), index, known, engine))

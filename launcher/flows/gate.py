@@ -16,7 +16,7 @@ from checks.yamlfile import YamlError, read
 from launcher.clock import Clock
 from launcher.errors import UsageError
 from launcher.flows.gate_replay import replay_remarks, replay_tier
-from launcher.gate.affected import Sides, affected, means_all, old_profile, untouched
+from launcher.gate.affected import Sides, affected, means_all, old_profile
 from launcher.gate.baselines import baseline_remarks
 from launcher.gate.history import Base, Git, changed_files, find_base, repository, write_snapshot
 from launcher.gate.judge import Case, judge, known_findings, own_rules
@@ -72,19 +72,15 @@ def open_sides(request: Request, transport: Transport, environ: Mapping[str, str
     machines, broken = new.machines()
     for item in broken:
         remarks.append(_broken(item, ""))
-    reason = "asked for by --all" if request.everything else ""
-    named = means_all(policy, files)
-    everything = (
-        reason or (f"{named} changed" if named else "") or ("the policy changed" if _policy_differs(new, old) else "")
-    )
-    if old is not None and _policy_differs(new, old):
+    policy_differs = _policy_differs(new, old)
+    if policy_differs:
         remarks.append(_policy_changed(prefix))
     sides = Sides(
         new=new,
-        old=None if old is None else old,
+        old=old,
         machines=machines,
         old_machines=old.machines()[0] if old is not None else (),
-        everything=everything,
+        everything=_everything(request.everything, means_all(policy, files), policy_differs),
     )
     return Opened(sides=sides, base=base, files=_relevant(files, policy, prefix), remarks=tuple(remarks))
 
@@ -129,11 +125,10 @@ def _judge_one(item: Affected, sides: Sides, book: Rulebook, today: date, count_
     if profile.abstract:
         return _ratcheted(own_secrets(profile, sides.new), None, sides), 0
     now = check_profile(profile, sides.machines, policy, book)
-    known = None
-    if old is not None and not old.abstract and sides.old is not None:
-        same = untouched(profile, sides) and sides.machines == sides.old_machines
-        known = known_findings(now if same else check_profile(old, sides.old_machines, policy, book))
-    found = judge(Case(profile=profile, now=now, before=known), policy, sides.new, today)
+    found = judge(Case(profile=profile, now=now), policy, sides.new, today)
+    if old is not None and not old.abstract and any(item.status is Status.FAIL for item in found):
+        known = known_findings(check_profile(old, sides.old_machines, policy, book))
+        found = judge(Case(profile=profile, now=now, before=known), policy, sides.new, today)
     if not now.targets and not now.refused:
         found.append(_no_release(profile, sides.new))
     return [*found, *_ratcheted(own_rules(profile, policy, sides.new), old, sides)], len(now.targets)
@@ -187,6 +182,13 @@ def _outside_facts(git: Git, base: Base, root: Path, policy: Policy, prefix: str
     except YamlError:
         return
     write_snapshot(git, base.commit, [f"{prefix}{name.removeprefix('./')}" for name in named], scratch)
+
+
+def _everything(asked: bool, named: str, policy_differs: bool) -> str:
+    """Why every profile is judged; empty when only those are that the change reaches."""
+    if asked:
+        return "asked for by --all"
+    return f"{named} changed" if named else "the policy changed" if policy_differs else ""
 
 
 def _policy_differs(new: Side, old: Side | None) -> bool:

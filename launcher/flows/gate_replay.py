@@ -30,6 +30,10 @@ from launcher.logfile import chunks
 from launcher.profile_file import Accepted
 from launcher.runs import Run
 
+_ONLY_LIVE = frozenset(
+    {"http-port-in-use", "killed-at-logout", "engine-refuses-arguments", "engine-outside-profile-range"}
+)
+_BY_ENGINE = "the engine's own check refuses"  # how `preflight` words a refusal, under the id of whichever cause
 DECIDES = ("refused", "cause", "healthy", "outcome", "level")
 
 
@@ -109,7 +113,8 @@ def _recorded(run: Run) -> dict[str, Any]:
     found: dict[str, Any] = {}
     findings, diagnosis, validation = run.read("findings"), run.read("diagnosis"), run.read("validation")
     if findings is not None and run.read("launch"):
-        found["refused"] = _refusing(item["id"] for item in findings if item["severity"] == Severity.ERROR)
+        errors = [item for item in findings if item["severity"] == Severity.ERROR]
+        found["refused"] = _refusing(item["id"] for item in errors if not item["message"].startswith(_BY_ENGINE))
     if diagnosis is not None:
         found["cause"], found["healthy"] = diagnosis.get("cause"), diagnosis.get("healthy")
     if validation is not None:
@@ -137,19 +142,17 @@ def _diagnosis(run: Run) -> Diagnosis | None:
 
 
 def _standing(run: Run) -> list[str]:
-    """Ids of error findings that the rules of today have on the recorded launch and that its profile did not accept."""
-    launch = Launch(
-        **{name: value for name, value in run.read("launch").items() if name in Launch.__dataclass_fields__}
-    )
+    """Ids of error findings of today's rules on the recorded launch, without what its profile accepted."""
+    fields = Launch.__dataclass_fields__
+    launch = Launch(**{name: value for name, value in run.read("launch").items() if name in fields})
     found = constraints.check(launch, rules())
     standing, _ = settle(found, _accepted(run), _day(run))
     return [item.id for item in standing if item.severity is Severity.ERROR]
 
 
 def _refusing(ids: Iterable[str]) -> bool:
-    """Whether rules refuse the launch. What only the host itself could say (a port, the engine's own check) is left out."""
-    live = {"http-port-in-use", "killed-at-logout", "engine-refuses-arguments", "engine-outside-profile-range"}
-    return any(item not in live for item in ids)
+    """Whether rules refuse the launch. What only the host could say is left out: nothing here can say it again."""
+    return any(item not in _ONLY_LIVE for item in ids)
 
 
 def _judged(run: Run, validation: Mapping[str, Any], diagnosis: Diagnosis | None) -> dict[str, Any]:
@@ -205,11 +208,7 @@ def _plain(value: Any) -> Any:
 
 
 def _words(value: Any) -> str:
-    return (
-        {None: "unknown", True: "true", False: "false"}.get(value, str(value))
-        if value is None or isinstance(value, bool)
-        else str(value)
-    )
+    return "unknown" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _remark(rule: str, message: str, place: Place, profile: str) -> Remark:

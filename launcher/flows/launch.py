@@ -17,10 +17,10 @@ from launcher import server
 from launcher.clock import Clock
 from launcher.errors import LauncherError, PlanRefused
 from launcher.events import Event, Started
-from launcher.flows.diagnosing import diagnose_run
+from launcher.flows.diagnosing import diagnose_run, log_view
 from launcher.flows.preflight import DryRun, dry_run
 from launcher.flows.prepare import Prepared, prepare, settle
-from launcher.flows.validate import validate
+from launcher.flows.proving import Subject, Wishes, prove, wishes_of
 from launcher.flows.watching import Ending, Watching
 from launcher.hosts import Host
 from launcher.plan import LaunchPlan, from_json
@@ -42,6 +42,7 @@ class Options:
     detach: bool = False  # return as soon as the process runs
     validate: bool = True
     ignore_findings: bool = False  # start although an error finding says it will not work
+    soak: float = 0.0  # seconds to go on probing once it is validated; 0: what the profile says
     ask_engine: bool = True  # let the engine resolve its arguments on the host first, when it has not done so before
 
 
@@ -89,6 +90,7 @@ class Desk:
 
 def launch(desk: Desk, profile: Profile, host: Host, options: Options) -> LaunchOutcome:
     """The whole launch. Raises LauncherError for what is not the run's own end (host unreachable, port taken…)."""
+    wanted = wishes_of(profile.expectations, desk.store, profile.path)
     prepared = prepare(desk.transport, profile, host, desk.clock.now().date())
     if options.ask_engine and not prepared.errors and not passed_before(desk.store, prepared.plan):
         desk.observer.say("asking the engine itself whether it takes these arguments (as long as importing it takes)")
@@ -109,7 +111,8 @@ def launch(desk: Desk, profile: Profile, host: Host, options: Options) -> Launch
     if options.detach:
         return LaunchOutcome(run=run, state=State.STARTING, reason="started; `launch attach` follows it")
     watching = Watching(run, prepared.plan, desk.transport, desk.clock, masker, desk.observer.event)
-    return see_through(desk, watching, expect=profile.expectations, probes=options.validate)
+    wanted = replace(wanted, soak=options.soak or wanted.soak)
+    return see_through(desk, watching, expect=profile.expectations, wanted=wanted if options.validate else None)
 
 
 def passed_before(store: RunStore, plan: LaunchPlan) -> bool:
@@ -130,36 +133,37 @@ def with_dry_run(prepared: Prepared, dry: DryRun, today: date) -> Prepared:
     )
 
 
-def see_through(desk: Desk, watching: Watching, *, expect: Mapping[str, Any], probes: bool) -> LaunchOutcome:
-    """From a running process to a verdict; also what `attach` does."""
+def see_through(desk: Desk, watching: Watching, *, expect: Mapping[str, Any], wanted: Wishes | None) -> LaunchOutcome:
+    """From a running process to a verdict; also what `attach` does. Without `wanted` nothing is probed."""
     try:
         ending = watching.until_ready(float(expect.get("ready-within", READY_WITHIN)))
         if ending.state is not State.READY:
             return _finish(desk, watching, ending)
         watching.run.update(state=State.READY, ready=desk.clock.now().timestamp())
         watching.run.write("server_info", _masked(watching.info))
-        if not probes:
+        if wanted is None:
             return LaunchOutcome(run=watching.run, state=State.READY, reason="ready; not validated")
-        return _validate(desk, watching, expect)
+        return _validate(desk, watching, wanted)
     finally:
         watching.close()
 
 
-def _validate(desk: Desk, watching: Watching, expect: Mapping[str, Any]) -> LaunchOutcome:
+def _validate(desk: Desk, watching: Watching, wanted: Wishes) -> LaunchOutcome:
     """Probe in a thread while the run stays under observation: it may die under the first real request."""
-    ledger = diagnose_run(watching.run).ledger
-    wanted = {name: value for name, value in expect.items() if name not in ("suite", "ready-within")}
+    run, plan = watching.run, watching.plan
+    subject = Subject(
+        endpoint=watching.endpoint,
+        transport=watching.transport,
+        host=plan.probe_host,
+        port=plan.server_port,
+        info=watching.info,
+        ledger=diagnose_run(run).ledger,
+        read_log=lambda: log_view(run),
+        folder=run.folder,
+        gone=lambda: watching.ended is not None,
+    )
     with ThreadPoolExecutor(1, "validate") as pool:
-        job = pool.submit(
-            validate,
-            watching.endpoint,
-            suite=str(expect.get("suite", "smoke")),
-            expect=wanted,
-            server_info=watching.info,
-            clock=desk.clock,
-            ledger=ledger,
-            progress=desk.observer.verdict,
-        )
+        job = pool.submit(prove, subject, wanted, desk.clock, desk.observer.verdict)
         while not job.done() and watching.ended is None:
             watching.pump(0.1)
         if watching.ended is not None and not job.done():

@@ -1,21 +1,23 @@
 """Validate a running server: probes of a suite, sent within its limits, judged into one Validation.
 
 Works on any reachable server, started by us or not. What is asked and how it is judged is `checks.probes` and
-`checks.validation`; the requests go through `launcher.probing`.
+`checks.validation`; the requests go through `launcher.probing`. To go on asking is `soak`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from checks.catalog import entry
 from checks.model import Match, Outcome, Verdict
-from checks.probe_context import Context, parse_baseline, parse_expect, parse_server
+from checks.probe_context import Context, ExpectError, parse_baseline, parse_expect, parse_server
 from checks.probe_entry import SUITES, Probe
-from checks.probe_model import Measured, verdict
+from checks.probe_model import Answer, Ask, Measured, verdict
 from checks.probes import of_suite, probes
+from checks.slow_paths import DecodeLine, name_in, slow_paths
 from checks.validation import Validation, level_of, outcome_of, settle, summary_of
 from checks.yamlfile import did_you_mean
 from launcher.clock import Clock
@@ -23,6 +25,14 @@ from launcher.endpoint import Endpoint
 from launcher.errors import LauncherError, UsageError
 from launcher.probing.pool import run_probes
 from launcher.probing.send import send
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogView:
+    """What the log of the server says that probes cannot see."""
+
+    ledger: tuple[Match, ...] = ()
+    decode: tuple[DecodeLine, ...] = ()
 
 
 def validate(  # noqa: PLR0913 - the flow's whole input, all of it by keyword
@@ -33,12 +43,16 @@ def validate(  # noqa: PLR0913 - the flow's whole input, all of it by keyword
     server_info: Mapping[str, Any],
     clock: Clock,
     ledger: Sequence[Match] = (),
+    read_log: Callable[[], LogView] | None = None,
     baseline: Mapping[str, Any] | None = None,
+    live_baseline: Endpoint | None = None,
     progress: Callable[[Verdict], None] | None = None,
 ) -> Validation:
     """Run a suite. `server_info` is what /server_info says; empty = it is asked here.
 
-    `baseline` is an earlier validation as `checks.validation.as_dict` gives it; `progress` is called from this thread.
+    `ledger` are the warnings known before; `read_log` is asked after the probes, which may have brought new ones.
+    `baseline` is an earlier validation as `checks.validation.as_dict` gives it, `live_baseline` a second server whose
+    speed is measured in turn; `progress` is called from this thread.
     Raises UsageError for an unknown suite, ExpectError (checks.probe_context) for an unknown expectation.
     """
     if suite not in SUITES:
@@ -46,11 +60,103 @@ def validate(  # noqa: PLR0913 - the flow's whole input, all of it by keyword
     started, begun = clock.now(), clock.monotonic()
     info = server_info or read_server_info(endpoint)
     context = Context(
-        server=parse_server(info), suite=suite, expect=parse_expect(expect), baseline=parse_baseline(baseline)
+        server=parse_server(info),
+        suite=suite,
+        expect=parse_expect(expect),
+        baseline=parse_baseline(baseline),
+        live_baseline=live_baseline is not None,
+        live_running=parse_server(read_server_info(live_baseline)).running if live_baseline else None,
     )
-    results = _run(endpoint, of_suite(suite), context, clock, progress)
-    found = _judge(results, context, ledger, started)
+
+    def ask(one: Ask) -> Answer:
+        return send(live_baseline if one.baseline and live_baseline else endpoint, one, context.timeout, clock)
+
+    results = _run(chosen(context, ledger), context, ask, clock, progress)
+    view = read_log() if read_log else LogView(ledger=tuple(ledger))
+    found = _judge(_with_slow_paths(results, context, view), context, view.ledger, started)
     return replace(found, seconds=round(clock.monotonic() - begun, 3))
+
+
+def chosen(context: Context, ledger: Sequence[Match]) -> list[Probe]:
+    """The probes of the suite, those that the profile adds, and what would clear an open warning and is not in it.
+
+    Smoke stays what it is, within its ten seconds; and on a CPU a long text costs minutes.
+    Raises ExpectError for an unknown id in `also`.
+    """
+    suite = list(of_suite(context.suite))
+    known = {probe.id: probe for probe in probes()}
+    wanted = [str(item) for item in context.expect.get("also") or () if context.suite != "soak"]
+    for name in wanted:
+        if name not in known:
+            raise ExpectError(f"`also`: there is no probe `{name}`: {did_you_mean(name, known)}")
+    if context.suite == "standard" and context.server.info.get("device") != "cpu":
+        wanted += _clearing(suite, known, ledger)
+    picked = {probe.id for probe in suite} | set(wanted)
+    return [probe for probe in probes() if probe.id in picked]
+
+
+def read_server_info(endpoint: Endpoint, timeout: float = 10.0) -> Mapping[str, Any]:
+    """/server_info, or its name before 0.5.6; empty when neither answers (the probes will say why)."""
+    for path in ("/server_info", "/get_server_info"):
+        try:
+            reply = endpoint.get(path, timeout)
+            data = reply.json() if reply.status == 200 else None
+        except LauncherError:
+            return {}
+        if isinstance(data, Mapping):
+            return data
+    return {}
+
+
+def _clearing(suite: Sequence[Probe], known: Mapping[str, Probe], ledger: Sequence[Match]) -> list[str]:
+    """Probes of kinds that the suite lacks and without which a warning of the log could not be cleared."""
+    kinds = {probe.kind for probe in suite}
+    names = [name for match in ledger if (found := entry(match.id)) for name in found.cleared_by]
+    return [name for name in names if name in known and known[name].kind not in kinds]
+
+
+def _run(
+    suite: Sequence[Probe],
+    context: Context,
+    ask: Callable[[Ask], Answer],
+    clock: Clock,
+    progress: Callable[[Verdict], None] | None,
+) -> list[Measured]:
+    tell = progress or (lambda _: None)
+    skipped = set(context.expect.get("skip") or ())
+    results, wanted = [], []
+    for probe in suite:
+        reason = _reason_to_skip(probe, context, skipped)
+        if reason is None:
+            wanted.append(probe)
+            continue
+        results.append(Measured(verdict=verdict(probe.id, Outcome.SKIP, reason)))
+        tell(results[-1].verdict)
+    for result in run_probes(wanted, context, ask, clock):
+        results.append(result)
+        tell(result.verdict)
+    order = {probe.id: index for index, probe in enumerate(suite)}
+    return sorted(results, key=lambda result: order[result.verdict.id])
+
+
+def _reason_to_skip(probe: Probe, context: Context, skipped: set[str]) -> str | None:
+    if probe.id in skipped:
+        return "the profile skips it"
+    if probe.level != "ready" and not context.server.generates:
+        return "the server embeds, it does not generate"
+    return None
+
+
+def _with_slow_paths(results: Sequence[Measured], context: Context, view: LogView) -> list[Measured]:
+    """The speed's verdict names what may be its reason; a speed that was not measured has none."""
+    paths = slow_paths(context.server, view.ledger, view.decode)
+    kinds = {probe.id: probe.kind for probe in probes()}
+    return [
+        replace(result, verdict=name_in(result.verdict, paths))
+        if kinds[result.verdict.id] == "speed" and result.verdict.figures
+        else result
+        for result in results
+    ]
 
 
 def _judge(results: Sequence[Measured], context: Context, ledger: Sequence[Match], started: datetime) -> Validation:
@@ -71,73 +177,3 @@ def _judge(results: Sequence[Measured], context: Context, ledger: Sequence[Match
         engine=context.server.version,
         started=started.isoformat(timespec="seconds"),
     )
-
-
-def soak(
-    endpoint: Endpoint,
-    *,
-    seconds: float,
-    every: float,
-    expect: Mapping[str, Any],
-    clock: Clock,
-    progress: Callable[[Validation], None] | None = None,
-) -> Validation:
-    """Smoke again and again for `seconds`, one round each `every` seconds; the first that fails, else the last.
-
-    A frozen rank answers /health with 503 only after long, or never: what was ready may stop being so.
-    """
-    end = clock.monotonic() + seconds
-    while True:
-        begun = clock.monotonic()
-        found = validate(endpoint, suite="smoke", expect=expect, server_info={}, clock=clock)
-        if progress:
-            progress(found)
-        pause = every - (clock.monotonic() - begun)
-        if found.outcome is Outcome.FAIL or clock.monotonic() + max(0.0, pause) >= end:
-            return found
-        clock.sleep(max(0.0, pause))
-
-
-def read_server_info(endpoint: Endpoint, timeout: float = 10.0) -> Mapping[str, Any]:
-    """/server_info, or its name before 0.5.6; empty when neither answers (the probes will say why)."""
-    for path in ("/server_info", "/get_server_info"):
-        try:
-            reply = endpoint.get(path, timeout)
-            data = reply.json() if reply.status == 200 else None
-        except LauncherError:
-            return {}
-        if isinstance(data, Mapping):
-            return data
-    return {}
-
-
-def _run(
-    endpoint: Endpoint,
-    suite: Sequence[Probe],
-    context: Context,
-    clock: Clock,
-    progress: Callable[[Verdict], None] | None,
-) -> list[Measured]:
-    tell = progress or (lambda _: None)
-    skipped = set(context.expect.get("skip") or ())
-    results, wanted = [], []
-    for probe in suite:
-        reason = _reason_to_skip(probe, context, skipped)
-        if reason is None:
-            wanted.append(probe)
-            continue
-        results.append(Measured(verdict=verdict(probe.id, Outcome.SKIP, reason)))
-        tell(results[-1].verdict)
-    for result in run_probes(wanted, context, lambda ask: send(endpoint, ask, context.timeout, clock), clock):
-        results.append(result)
-        tell(result.verdict)
-    order = {probe.id: index for index, probe in enumerate(suite)}
-    return sorted(results, key=lambda result: order[result.verdict.id])
-
-
-def _reason_to_skip(probe: Probe, context: Context, skipped: set[str]) -> str | None:
-    if probe.id in skipped:
-        return "the profile skips it"
-    if probe.level != "ready" and not context.server.generates:
-        return "the server embeds, it does not generate"
-    return None

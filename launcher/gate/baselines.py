@@ -1,4 +1,7 @@
-"""Baselines that gate.yaml names: a stored validation, a run's folder or a bundle; and what is wrong with them."""
+"""Baselines that gate.yaml names, and what is wrong with them.
+
+One is a file of `launch baseline save`, a bare validation, a run's folder or a bundle.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,14 @@ from launcher.profiles import for_engine
 
 
 def read_baseline(path: Path) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """The validation, and run.json of the run it comes from (empty for a bare validation). Raises UsageError."""
+    """The validation, and what is known of the run it comes from: `digest`, `engine`. Raises UsageError."""
     if path.is_file() and path.suffix == ".json":
         try:
             data = json.loads(path.read_bytes())
         except ValueError as error:
             raise UsageError(f"not JSON: {error}", where=str(path)) from error
-        return _validation(data, path), {}
+        kept = data if isinstance(data, dict) else {}
+        return _validation(kept.get("validation", kept), path), {key: kept[key] for key in ("digest",) if key in kept}
     with opened(path) as run:
         return _validation(run.read("validation"), path), run.info
 
@@ -61,7 +65,7 @@ def _checked(side: Side, name: str, path: str, place: Place) -> Iterator[Remark]
 
 def _validation(data: object, path: Path) -> dict[str, Any]:
     if not isinstance(data, dict) or "verdicts" not in data:
-        raise UsageError("it holds no validation", where=str(path), hint="`launch validate RUN --suite standard`")
+        raise UsageError("it holds no validation", where=str(path), hint="`launch baseline save RUN NAME` writes one")
     return data
 
 

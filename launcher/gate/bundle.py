@@ -66,11 +66,6 @@ def opened(path: Path) -> Iterator[Run]:
         yield unpack(path, Path(scratch))
 
 
-def is_bundle(name: str) -> bool:
-    """Whether a name on the command line means a bundle file."""
-    return name.endswith((SUFFIX, ".tgz")) and Path(name).is_file()
-
-
 def unpack(path: Path, folder: Path) -> Run:
     """Unpack a bundle below `folder`. Raises UsageError for what no bundle of ours holds."""
     try:
@@ -114,7 +109,7 @@ def _verify(folder: Path, path: Path) -> None:
             raise UsageError(f"{path} is damaged: {name} is not what was packed")
 
 
-def _fill(packed: IO[bytes], run: Run, masker: Masker) -> None:
+def _fill(packed: gzip.GzipFile, run: Run, masker: Masker) -> None:
     digests: dict[str, str] = {}
     with tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as archive:
         for name in DOCUMENTS:

@@ -102,9 +102,8 @@ def changed_files(git: Git, base: Base) -> tuple[str, ...]:
     """Paths that differ between the base and the working tree, old and new names of renames included."""
     found = git.output("ls-files", "-z", "--others", "--exclude-standard").split(b"\0")
     if base.commit:
-        found += git.output("diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", base.commit, "--").split(
-            b"\0"
-        )
+        words = ("diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", base.commit, "--")
+        found += git.output(*words).split(b"\0")
     else:
         found += git.output("ls-files", "-z").split(b"\0")
     return tuple(sorted({name.decode("utf-8", "surrogateescape") for name in found if name}))

@@ -49,16 +49,27 @@ def own_rules(profile: Profile, policy: Policy, side: Side) -> list[Remark]:
     return [*_forbidden(profile, policy, side), *_missing(profile, policy, side), *_secrets(profile, side)]
 
 
-def position(profile: Profile, subject: str, side: Side) -> Place:
-    """The line that a finding is about: the flag or variable itself, in whichever file sets it."""
-    kind, _, name = subject.partition(".")
-    if kind == "flag" and (where := _flag_where(profile, name)):
+def position(profile: Profile, finding: Finding, side: Side) -> Place:
+    """The line that a finding is about: its flag or variable, else the first fact it rests on that a file sets.
+
+    Of several such facts one that the profile's own file sets comes first.
+    """
+    if where := _where(profile, finding.subject):
         return side.place(where)
+    places = [where for part in finding.evidence if (where := _where(profile, part.source))]
+    own = [where for where in places if where.startswith(f"{profile.path}:")]
+    return side.place((*own, *places, profile.path)[0])
+
+
+def _where(profile: Profile, subject: str) -> str:
+    kind, _, name = subject.partition(".")
+    if kind == "flag":
+        return _flag_where(profile, name)
     if kind == "env" and name in profile.env:
-        return side.place(profile.env[name].where)
+        return profile.env[name].where
     if kind == "model" and profile.model:
-        return side.place(next(iter(profile.model.values())).where)
-    return side.place(profile.path)
+        return next(iter(profile.model.values())).where
+    return ""
 
 
 def _flag_where(profile: Profile, name: str) -> str:
@@ -76,7 +87,7 @@ def _remark(row: Seen, case: Case, policy: Policy, side: Side, today: date) -> R
     finding = row.finding
     accepted = next((item for item in case.profile.accept if item.id == finding.id), None)
     status, more = _status(row, case, policy, accepted, today)
-    place = side.place(accepted.where) if accepted and more else position(case.profile, finding.subject, side)
+    place = side.place(accepted.where) if accepted and more else position(case.profile, finding, side)
     return Remark(
         rule=finding.id,
         status=status,

@@ -66,7 +66,7 @@ class Policy:
     profiles: tuple[str, ...] = ("profiles",)
     hosts: str = "hosts.yaml"
     facts: str = "facts"
-    engines: EngineRange = EngineRange()
+    engines: EngineRange = field(default_factory=EngineRange)
     runs_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     affects_all: tuple[str, ...] = ()
     fail: tuple[str, ...] = (Severity.ERROR,)
@@ -81,7 +81,7 @@ class Policy:
     forbid: tuple[Forbidden, ...] = ()
     refused: tuple[tuple[str, str], ...] = ()  # pattern, where it is said
     replay: tuple[Recorded, ...] = ()
-    host: HostTier = HostTier()
+    host: HostTier = field(default_factory=HostTier)
     where: Mapping[str, str] = field(default_factory=dict)  # position of each key
 
 
@@ -122,9 +122,8 @@ def _findings(node: Node) -> dict[str, Any]:
     if section is None:
         return {}
     section.mapping(FINDING_KEYS, "key under `findings`")
-    found: dict[str, Any] = {
-        key: _texts(section, key) for key in ("fail", "owner", "never", "ignore") if key in section.value
-    }
+    given = [key for key in FINDING_KEYS if key != "old" and key in section.mapping()]
+    found: dict[str, Any] = {key: _texts(section, key) for key in given}
     old = section.get("old")
     if old is not None:
         if old.text() not in ("report", "fail"):

@@ -6,6 +6,7 @@ What a launch knows to be secret is masked earlier, by `launcher.secrets`; this 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from launcher.secrets import MASK, is_secret
@@ -28,6 +29,7 @@ def has_secret(text: str) -> bool:
     return bool(TOKEN.search(text) or _KEY.search(text))
 
 
+@lru_cache(maxsize=4096)
 def redact(text: str) -> str:
     """The text without secrets."""
     text = _KEY.sub(MASK, TOKEN.sub(MASK, text))

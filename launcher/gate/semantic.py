@@ -52,7 +52,10 @@ def differences(old: Profile | None, new: Profile | None, side: Side) -> tuple[D
 def effects(old: Profile | None, new: Profile | None, schemas: Iterable[FlagSchema]) -> tuple[Effect, ...]:
     """Words of the command line and variables that go and come, per release; equal neighbours are one row."""
     rows: list[Effect] = []
+    ranges = {item.engine for item in (old, new) if item is not None}
     for schema in schemas:
+        if not any(item.contains(schema.version) for item in ranges):
+            continue
         before, after = _words(old, schema), _words(new, schema)
         removed = tuple(word for word in before if word not in after)
         added = tuple(word for word in after if word not in before)
@@ -66,7 +69,10 @@ def effects(old: Profile | None, new: Profile | None, schemas: Iterable[FlagSche
 def planned(profile: Profile, schema: FlagSchema, env: Mapping[str, str] | None = None) -> LaunchPlan:
     """The launch as that release would get it. Raises PlanRefused."""
     target = Target(host="-", engine=schema.version, python=PYTHON, work_dir="-", env=env or {})
-    return make_plan(for_engine(profile, schema.version), schema, target)
+    ranged = any(item.engine.text for item in profile.flags.values()) or any(
+        item.engine.text for item in profile.env.values()
+    )
+    return make_plan(for_engine(profile, schema.version) if ranged else profile, schema, target)
 
 
 def _words(profile: Profile | None, schema: FlagSchema) -> list[str]:

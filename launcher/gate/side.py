@@ -59,6 +59,7 @@ class Side:
         self.folders = tuple(root / name for name in policy.profiles)
         self.own = available(folder for folder in self.folders if folder.is_dir())
         self._search = (*self.folders, *map(Path, bundled_profiles.__path__))
+        self._known = available(folder for folder in self._search if folder.is_dir())
         self._resolved: dict[str, Profile | Broken] = {}
 
     def profile(self, name: str) -> Profile | Broken:
@@ -113,7 +114,7 @@ class Side:
 
     def _resolve(self, name: str) -> Profile | Broken:
         try:
-            return resolve(name, self._search)
+            return resolve(name, self._search, self._known)
         except LauncherError as error:
             return self._broken(error, fallback=self.own.get(name))
 

@@ -13,7 +13,7 @@ from checks.engines import FlagSchema, available, load
 from checks.facts import Launch
 from checks.model import Finding, Severity
 from launcher.errors import LauncherError
-from launcher.facts import to_launch
+from launcher.facts import OURS, to_launch
 from launcher.gate.policy import Policy, fits
 from launcher.gate.rulebook import Rulebook
 from launcher.gate.semantic import planned
@@ -92,15 +92,16 @@ def runs_on(profile: Profile, machine: Machine, policy: Policy) -> bool:
 def hardware(profile: Profile) -> dict[str, Any]:
     """The GPUs that a profile was made for, as rules see them."""
     wanted = {name: str(item.value) for name, item in profile.hardware.items()}
-    found: dict[str, Any] = {
-        key: wanted[name] for name, key in (("gpu", "name"), ("platform", "platform")) if name in wanted
-    }
+    found: dict[str, Any] = {"name": wanted["gpu"]} if "gpu" in wanted else {}
+    if "platform" in wanted:
+        found["platform"] = wanted["platform"]
     return {**found, "count": int(wanted["count"])} if wanted.get("count", "").isdigit() else found
 
 
 def _on_release(plan: LaunchPlan, profile: Profile) -> Launch:
     model = {"name": str(profile.model["name"].value)} if "name" in profile.model else {}
-    return Launch(engine=plan.engine, flags=plan.flags, env=plan.env, gpu=hardware(profile), model=model)
+    env = {name: value for name, value in plan.env.items() if not name.startswith(OURS)}
+    return Launch(engine=plan.engine, flags=plan.flags, env=env, gpu=hardware(profile), model=model)
 
 
 def _on_machine(profile: Profile, machine: Machine, book: Rulebook) -> Launch:

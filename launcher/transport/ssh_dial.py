@@ -197,7 +197,9 @@ class _PromptSocket(socket.socket):
     """
 
     def __init__(self, tcp: socket.socket) -> None:
+        limit = tcp.gettimeout()
         super().__init__(tcp.family, tcp.type, tcp.proto, fileno=tcp.detach())
+        self.settimeout(limit)
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:
         """As of any socket."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import operator
+import subprocess
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,6 +55,20 @@ def test_every_word_problem_has_the_answer_of_its_solution() -> None:
     assert len(lines) >= 60
     for item in map(json.loads, lines):
         assert evaluate(item["solution"]) == item["answer"], item["id"]
+
+
+def test_every_program_prints_the_answer_that_its_question_has() -> None:
+    questions = load_set("code-reading").questions
+    assert len(questions) >= 40
+    programs = [item.question.partition("\n")[2] for item in questions]
+    runner = (
+        "import contextlib, io, json, sys\nfor program in json.load(sys.stdin):\n    out = io.StringIO()\n"
+        "    with contextlib.redirect_stdout(out):\n        exec(program, {})\n    print(out.getvalue().strip())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", runner], input=json.dumps(programs), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [item.answer for item in questions]
 
 
 def test_the_letters_of_the_choice_questions_are_balanced() -> None:

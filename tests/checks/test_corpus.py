@@ -24,6 +24,15 @@ EXPECTED = {
     "0.5.11-h200/fp8kv": HEALTHY,
     "0.5.11-h200/nextn-buf": HEALTHY,
     "0.5.11-h200/nextn-nobuf": "speculation-without-extra-buffer",
+    "0.5.11-h200/run-fraction-too-large": "graph-capture-exceeds-memory",
+    "0.5.11-h200/run-fraction-too-small": "kv-pool-left-empty",
+    "0.5.11-h200/run-hybrid-healthy-sigterm-137": HEALTHY,
+    "0.5.11-h200/run-kernels-cannot-load": "nvidia-driver-not-visible",
+    "0.5.11-h200/run-nextn-buffer-healthy": HEALTHY,
+    "0.5.11-h200/run-nextn-crash": "speculation-without-extra-buffer",
+    "0.5.11-h200/run-rank-killed-serving": "engine-killed-from-outside",
+    "0.5.11-h200/run-sigterm-loading": HEALTHY,
+    "0.5.11-h200/run-smollm2-healthy": "grammar-backend-disabled",
     "0.5.11-h200/trtllm-mla": "trtllm-attention-off-sm100",
     "0.5.23-cpu/a-normal": HEALTHY,
     "0.5.23-cpu/b1-keys-sigterm": HEALTHY,
@@ -134,7 +143,7 @@ def test_damaged_logs_are_judged(seed: int, index: Index) -> None:
     for _ in range(chance.randrange(1, 400)):
         place = chance.randrange(len(data))
         match chance.randrange(3):
-            case _ if len(data) < 100:
+            case _ if len(data) < 400:
                 data += b"Error: "
             case 0:
                 data[place] = chance.randrange(256)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from math import isclose
 from typing import Any
 
 import pytest
 
 from checks.model import Outcome, Verdict
-from checks.performance import bundle_sizes, compare, judge, measure, throughput
+from checks.performance import bundle_sizes, compare, judge, measure, speed, throughput
 from checks.probe_context import Baseline, Context, Server
 from checks.probe_entry import Probe
 from checks.probe_model import Answer, Measured
 
 PROBE = Probe(id="speed", title="", why="", kind="speed", level="good-enough", suites=("full",))
+SPEED = dataclasses.replace(PROBE, params={"tokens": 64, "repeats": 6, "margin": 0.05})
 QUIET = (100.0, 101.0, 99.0, 100.5, 99.5, 100.2)
 NOISY = (100.0, 60.0, 140.0, 80.0, 120.0, 95.0)
 
@@ -97,6 +100,51 @@ def test_a_latency_is_better_when_it_is_less() -> None:
     base, now = (0.2, 0.21, 0.19, 0.2), (0.4, 0.41, 0.39, 0.4)
     assert compare("first", base, now, 0.25, less_is_better=True).outcome is Outcome.FAIL
     assert compare("first", now, base, 0.25, less_is_better=True).outcome is Outcome.PASS
+
+
+def drifting(start: float, count: int) -> tuple[float, ...]:
+    return tuple(start * 0.97**index for index in range(count))
+
+
+def test_pairs_see_through_a_drift_that_hides_the_difference() -> None:
+    base, now = drifting(100, 8), tuple(value * 0.9 for value in drifting(100, 8))
+    assert compare("decode", base, now, 0.05).outcome is Outcome.INCONCLUSIVE
+    assert compare("decode", base, now, 0.05, pairs=True).outcome is Outcome.FAIL
+    assert compare("decode", base, base, 0.05, pairs=True).outcome is Outcome.PASS
+
+
+def played(rate: Mapping[bool, float], broken: bool | None = None) -> tuple[Verdict, list[bool]]:
+    """The speed probe against two servers of these rates; and to whom each wave went."""
+    steps, order = speed(SPEED, Context(server=Server(running=4), live_baseline=True)), []
+    try:
+        wave = next(steps)
+        while True:
+            [to] = {ask.baseline for ask in wave}
+            order.append(to)
+            good = streamed([1 / rate[to]] * 20)
+            bad = Answer(path="/generate", status=500)
+            wave = steps.send([bad if to is broken else good for _ in wave])
+    except StopIteration as end:
+        result = end.value
+    return (result.verdict if isinstance(result, Measured) else result), order
+
+
+def test_a_live_baseline_is_measured_in_turn_and_who_begins_changes() -> None:
+    verdict, order = played({False: 100.0, True: 100.0})
+    assert verdict.outcome is Outcome.PASS
+    assert order[2:10] == [False, True, True, False, False, True, True, False]
+    assert order.count(True) == order.count(False)
+
+
+def test_slower_than_the_live_baseline_fails() -> None:
+    assert played({False: 80.0, True: 100.0})[0].outcome is Outcome.FAIL
+
+
+def test_a_baseline_server_that_fails_leaves_nothing_to_compare_with() -> None:
+    verdict, _ = played({False: 100.0, True: 100.0}, broken=True)
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert "on the baseline server" in verdict.message
+    assert played({False: 100.0, True: 100.0}, broken=False)[0].outcome is Outcome.FAIL
 
 
 def test_without_wish_or_baseline_the_speed_is_recorded_only() -> None:

@@ -10,7 +10,7 @@ from checks.model import Outcome, Verdict
 from checks.probe_context import Baseline, Context, Server, parse_server
 from checks.probe_entry import Probe
 from checks.probe_model import Answer, Measured
-from checks.speculation import judge, largest_length, per_position, read_acceptance
+from checks.speculation import judge, largest_length, per_position, read_acceptance, read_own
 
 PROBE = Probe(id="speculation", title="", why="", kind="speculation", level="good-enough", suites=("full",))
 WORDS = "the old harbour wakes slowly while boats come home with fish and gulls cry over every roof of this town"
@@ -110,3 +110,31 @@ def test_acceptance_by_position_falls() -> None:
     found = read_acceptance({"spec_verify_ct": 10, "completion_tokens": 20, "spec_accept_histogram": [2, 3, 4, 1]})
     assert found is not None
     assert per_position([found]) == (0.8, 0.5, 0.1)
+
+
+METRICS = """# TYPE sglang:spec_accept_length gauge
+sglang:spec_accept_length{engine_type="unified",model_name="a {b}",tp_rank="0"} 2.4
+sglang:spec_accept_length{engine_type="unified",model_name="a {b}",tp_rank="1"} 0.0
+sglang:spec_accept_rate{engine_type="unified",model_name="a {b}",tp_rank="0"} 4.7e-01
+sglang:spec_accept_length_of_something_else 9.0
+"""
+
+
+def test_the_server_s_own_average_and_gauges_are_read() -> None:
+    states = {"internal_states": [{"avg_spec_accept_length": 2.5}, {"avg_spec_accept_length": 2.7}, {}]}
+    own = read_own(Answer(path="", status=200, body=states), Answer(path="/metrics", status=200, text=METRICS))
+    assert own == {"server_accept_length": 2.6, "metrics_accept_length": 2.4, "metrics_accept_rate": 0.47}
+
+
+def test_a_server_without_metrics_tells_what_it_can() -> None:
+    assert read_own(Answer(path="", status=404), Answer(path="/metrics", status=404, text="{}")) == {}
+
+
+@pytest.mark.parametrize(
+    ("own", "outcome"),
+    [({"server_accept_length": 2.4}, Outcome.PASS), ({"metrics_accept_length": 1.0}, Outcome.FAIL), ({}, Outcome.FAIL)],
+)
+def test_where_replies_tell_nothing_the_server_s_average_is_judged(own: dict[str, float], outcome: Outcome) -> None:
+    plain = [Answer(path="/generate", status=200, text=WORDS, meta={"completion_tokens": 97})]
+    result = judge(PROBE, Context(server=SERVER), plain, own)
+    assert (result.verdict if isinstance(result, Measured) else result).outcome is outcome

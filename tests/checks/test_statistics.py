@@ -12,6 +12,7 @@ from checks.statistics import (
     mean_interval,
     median_interval,
     paired_difference,
+    paired_ratio_interval,
     questions_to_decide,
     ratio_interval,
     wilson,
@@ -108,3 +109,19 @@ def test_ratio_of_noisy_series_does_not_exclude_one() -> None:
 def test_ratio_needs_a_positive_base() -> None:
     with pytest.raises(ValueError, match="positive"):
         ratio_interval([0.0, 0.0], [1.0, 1.0])
+
+
+def test_a_drift_that_both_sides_share_does_not_widen_a_paired_ratio() -> None:
+    base = [100 * 0.95**index for index in range(10)]
+    now = [value * 0.9 for value in base]
+    paired, loose = paired_ratio_interval(base, now), ratio_interval(base, now)
+    assert isclose(paired.value, 0.9)
+    assert paired.half_width < 1e-9
+    assert loose.half_width > 0.05
+
+
+def test_samples_that_are_no_pairs_are_refused() -> None:
+    with pytest.raises(ValueError, match="no pairs"):
+        paired_ratio_interval([1.0, 2.0], [1.0])
+    with pytest.raises(ValueError, match="positive"):
+        paired_ratio_interval([0.0], [1.0])

@@ -129,3 +129,21 @@ def test_a_reply_that_is_no_json_says_so(transport: Transport) -> None:
 
     with server(html) as port, pytest.raises(ReplyError, match="not JSON"):
         Endpoint(transport, "127.0.0.1", port).get("/x", 5).json()
+
+
+def test_a_refused_stream_keeps_its_reason(transport: Transport) -> None:
+    body = b'{"error": {"message": "The input is longer than the context."}}'
+
+    def refuse(peer: socket.socket) -> None:
+        request_of(peer)
+        peer.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+
+    with server(refuse) as port, Endpoint(transport, "127.0.0.1", port).stream("/generate", {}, 10) as reply:
+        assert (reply.status, reply.body()) == (400, body)
+
+
+def test_a_closed_endpoint_refuses(transport: Transport) -> None:
+    endpoint = Endpoint(transport, "127.0.0.1", free_port())
+    endpoint.close()
+    with pytest.raises(EndpointRefused):
+        endpoint.get("/health", 5)

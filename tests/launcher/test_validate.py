@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 import socket
-from datetime import UTC, datetime
 
 import pytest
 
 from checks.model import Evidence, Match, Outcome, Role
 from checks.probe_context import ExpectError
 from checks.probes import of_suite
-from checks.validation import Level, Validation, as_dict
-from launcher.clock import FakeClock, SystemClock
+from checks.validation import Level, as_dict
+from launcher.clock import SystemClock
 from launcher.endpoint import Endpoint
 from launcher.errors import UsageError
-from launcher.flows.validate import soak, validate
+from launcher.flows.validate import validate
 from launcher.transport.local import LocalTransport
 from tests.support.fake_server import serving
-from tests.support.validating import EVERYTHING, LENIENT, run
+from tests.support.validating import EVERYTHING, LENIENT, SLOW, run
 
 
 @pytest.mark.parametrize("allowed", [1, 3, 8])
@@ -94,29 +93,64 @@ def test_an_open_warning_of_the_log_keeps_the_server_at_ready() -> None:
     assert found.warnings[0].state == "accepted"
 
 
-def test_soaking_goes_on_for_its_time_while_all_is_well() -> None:
-    clock, rounds = FakeClock(datetime(2026, 11, 29, tzinfo=UTC)), []
-    with serving() as (port, _):
-        endpoint = Endpoint(LocalTransport(), "127.0.0.1", port)
-        found = soak(endpoint, seconds=600, every=60, expect=LENIENT, clock=clock, progress=rounds.append)
-        endpoint.close()
-    assert len(rounds) == 10
-    assert found.outcome is Outcome.PASS
+SCALES = Match(id="fp8-cache-with-default-scales", role=Role.LEDGER, title="FP8 KV", evidence=(Evidence(text="x"),))
 
 
-def test_soaking_ends_with_the_first_failure() -> None:
-    clock, rounds = FakeClock(datetime(2026, 11, 29, tzinfo=UTC)), []
+def test_a_warning_that_only_the_needle_can_clear_brings_it_into_standard() -> None:
+    found, _ = run(suite="standard", ledger=[SCALES], expect={"skip": list(SLOW)})
+    assert {item.id: item.outcome for item in found.verdicts}["needle"] is Outcome.PASS
+    # three accuracy probes stand for each other and one is in the suite: the few-shot form is not needed
+    assert "accuracy-word-problems-few-shot" not in {item.id for item in found.verdicts}
 
-    def watch(found: Validation) -> None:
-        rounds.append(found)
-        state.faults = frozenset({"bangs"}) if len(rounds) == 3 else state.faults
 
-    with serving() as (port, state):
-        endpoint = Endpoint(LocalTransport(), "127.0.0.1", port)
-        found = soak(endpoint, seconds=600, every=60, expect=LENIENT, clock=clock, progress=watch)
-        endpoint.close()
-    assert len(rounds) == 4
-    assert found.outcome is Outcome.FAIL
+@pytest.mark.parametrize(("suite", "info"), [("smoke", {}), ("standard", {"device": "cpu"})])
+def test_smoke_stays_short_and_a_cpu_is_spared(suite: str, info: dict[str, str]) -> None:
+    found, _ = run(suite=suite, ledger=[SCALES], info=info, expect={"skip": list(SLOW)})
+    assert "needle" not in {item.id for item in found.verdicts}
+
+
+def test_a_needle_that_is_found_and_accuracy_that_holds_clear_the_warning() -> None:
+    baseline, _ = run(suite="standard")
+    expect = {"skip": ["speed"]}
+    found, _ = run(suite="standard", ledger=[SCALES], expect=expect, baseline=json.loads(json.dumps(as_dict(baseline))))
+    assert [item.state for item in found.warnings] == ["cleared"]
+
+
+def test_a_profile_adds_probes_to_its_suite() -> None:
+    found, _ = run(expect={"also": ["json-schema"]})
+    assert {item.id: item.outcome for item in found.verdicts}["json-schema"] is Outcome.PASS
+    with pytest.raises(ExpectError, match="json-schema"):
+        run(expect={"also": ["json-shema"]})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suite", ["standard", "full"])
+def test_a_server_with_every_feature_is_proved_good_enough(suite: str) -> None:
+    first, _ = run(
+        suite=suite, info={**EVERYTHING, "enable_metrics": True}, expect={"speed": {"margin": 5, "floor": 0}}
+    )
+    stored = json.loads(json.dumps(as_dict(first)))
+    # a margin of 500 %: how fast this machine is at this moment is no matter of a test
+    expect = {"speed": {"margin": 5, "floor": 0, "repeats": 3}}
+    found, _ = run(suite=suite, info={**EVERYTHING, "enable_metrics": True}, expect=expect, baseline=stored)
+    assert {item.id: item.message for item in found.verdicts if item.outcome is not Outcome.PASS} == {}
+    assert found.level is Level.GOOD_ENOUGH
+    asked = {"tool-call", "reasoning", "adapters", "speculation", "accuracy-word-problems", "speed"}
+    assert asked <= {item.id for item in found.verdicts}
+    figures = next(item.figures for item in found.verdicts if item.id == "speculation")
+    assert figures["metrics_accept_length"] == 2.5
+
+
+def test_the_speed_of_a_live_baseline_is_measured_in_turn() -> None:
+    with serving(max_running_requests=3) as (port, state):
+        other = Endpoint(LocalTransport(), "127.0.0.1", port)
+        skip = [probe.id for probe in of_suite("standard") if probe.id != "speed"]
+        found, own = run(suite="standard", expect={"skip": skip}, live_baseline=other)
+        other.close()
+    speed = next(item for item in found.verdicts if item.id == "speed")
+    assert "decode_ratio" in speed.figures
+    assert state.most_running == 3  # as many as the smaller of the two decodes together
+    assert state.paths.count("/generate") == own.paths.count("/generate") > 10
 
 
 def test_progress_tells_each_verdict_once() -> None:

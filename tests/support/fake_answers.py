@@ -57,6 +57,17 @@ def server_info(overrides: Mapping[str, Any]) -> dict[str, Any]:
     return info | dict(overrides)
 
 
+def metrics(info: Mapping[str, Any]) -> str:
+    """/metrics, as far as probes read it."""
+    labels = '{engine_type="unified",model_name="smol",tp_rank="0"}'
+    return (
+        "# HELP sglang:spec_accept_length The average acceptance length of speculative decoding.\n"
+        "# TYPE sglang:spec_accept_length gauge\n"
+        f"sglang:spec_accept_length{labels} {info.get('accept_length', 2.5)}\n"
+        f"sglang:spec_accept_rate{labels} 0.5\n"
+    )
+
+
 def models(info: Mapping[str, Any], faults: frozenset[str]) -> dict[str, Any]:
     """/v1/models."""
     name = "another-model" if "wrong-model" in faults else info["served_model_name"]
@@ -88,6 +99,9 @@ def answer(
     done = Done(output=output, prompt=pieces, cached=cached, faults=faults, info=info, payload=payload)
     chat = path.endswith("/chat/completions")
     body = _chat_body(done) if chat else _generate_body(done, len(output.pieces))
+    if path.endswith("/v1/completions"):
+        choice = {"index": 0, "text": output.text, "finish_reason": output.finish, "logprobs": None}
+        body = {"id": "1", "object": "text_completion", "choices": [choice], "usage": _usage(done)}
     events = (_chat_events(done) if chat else _generate_events(done)) if payload.get("stream") else ()
     return Reply(status=200, body=body, events=events, tokens=done.count)
 
@@ -95,6 +109,8 @@ def answer(
 def _prompt(payload: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
     if "messages" in payload:
         text = "\n\n".join(str(message.get("content") or "") for message in payload["messages"])
+    elif "prompt" in payload:
+        text = payload["prompt"][0] if isinstance(payload["prompt"], list) else str(payload["prompt"])
     elif "input_ids" in payload:
         text = " ".join(str(item) for item in payload["input_ids"])
     else:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.support.fake_answers import Reply, answer, models, server_info
+from tests.support.fake_answers import Reply, answer, metrics, models, server_info
 from tests.support.faults import Request
 
 BATCHED = frozenset({"batch-garbage", "batch-of-5-garbage", "state-leaks"})
@@ -90,6 +90,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._json(200, models(state.info, faults))
             case "/server_info" | "/get_server_info":
                 self._json(200, state.info)
+            case "/metrics" if state.info["enable_metrics"]:
+                self._send(200, metrics(state.info).encode())
             case "/v1/loads":
                 running = state.running + state.leaked
                 self._json(200, {"loads": [{"dp_rank": 0, "num_running_reqs": running, "num_waiting_reqs": 0}]})
@@ -136,7 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(500, {"error": {"message": "Internal Server Error"}})
         elif "http-503" in faults:
             self._json(503, {"error": {"message": "The request queue is full."}})
-        elif "hangs" in faults:
+        elif "hangs" in faults or ("frozen-rank" in faults and number % int(self.served.info["dp_size"]) == 0):
             self.served.released.wait(WAIT)
         elif "half-closed" in faults:
             self.send_response(200)

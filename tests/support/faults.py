@@ -61,7 +61,7 @@ def _salad(output: Output, _: Request) -> Output:
 
 
 def _random_choice(output: Output, request: Request) -> Output:
-    if request.number % 2:
+    if not request.seen:  # not by number: which requests meet at once is chance
         return output
     pieces = pieces_of("At this point the answer takes a quite different turn and goes on in another way entirely")
     kept = output.pieces[:2]

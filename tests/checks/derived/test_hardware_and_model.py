@@ -49,7 +49,7 @@ def test_an_amd_card_has_a_platform_and_no_cuda_traits() -> None:
 
 
 def test_an_unknown_card_yields_nothing() -> None:
-    assert hardware.derive({"host.gpu_name": "Voodoo 2"}) == {}
+    assert hardware.derive({"host.gpu_name": "Voodoo 2"}) == {"launch.platform_plugin": False}
 
 
 @pytest.mark.parametrize(

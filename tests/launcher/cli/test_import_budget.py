@@ -35,6 +35,7 @@ def test_help_loads_no_command_line_library_at_all(tmp_path: Path) -> None:
         ("launch", "list"),
         ("launch", "engines", "list"),
         ("launch", "explain", "trtllm-moe-on-sm120"),
+        ("launch", "baseline", "show"),
         ("launch", "check", "nextn-aggressive", "--engine", "0.5.10", "--json"),
         ("diagnose", "log", "/dev/null", "--json"),
     ],

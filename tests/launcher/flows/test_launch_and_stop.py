@@ -8,10 +8,12 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from checks.probe_context import ExpectError
 from launcher import server
 from launcher.errors import PlanRefused
 from launcher.events import Exited, Impostor, Ready
@@ -216,3 +218,22 @@ def test_the_script_can_be_run_again_by_hand(host: Bench) -> None:
     folder = host.folder / "work" / "runs" / outcome.run.id
     subprocess.run(["sh", "launch.sh"], cwd=folder, timeout=30, check=False)
     assert (folder / "rc").read_text() == "2\n"
+
+
+def test_an_expectation_that_nobody_knows_is_refused_before_a_run_exists(host: Bench) -> None:
+    profile = replace(host.profile(), expect={"sped": {"margin": 0.1}})
+    with pytest.raises(ExpectError, match="speed"):
+        launch(host.desk, profile, host.host, Options(ignore_findings=True))
+    assert list(host.desk.store.all()) == []
+
+
+def test_verdicts_a_missing_baseline_among_them_are_kept_in_the_run(host: Bench) -> None:
+    profile = replace(host.profile(), expect={"baseline": "prod", "timeout": 5})
+    options = Options(ignore_findings=True, ask_engine=False, soak=60)
+    outcome = launch(host.desk, profile, host.host, options)
+    assert outcome.state is State.VALIDATED
+    assert outcome.run is not None
+    kept = {item["id"]: item["outcome"] for item in outcome.run.read("validation")["verdicts"]}
+    assert kept["baseline"] == "inconclusive"
+    assert kept["prose"] == "fail"
+    assert "soak" not in kept  # what failed is not soaked

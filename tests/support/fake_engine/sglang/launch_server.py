@@ -41,12 +41,20 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        info = {"model_path": FLAGS.get("model-path"), "served_model_name": FLAGS.get("served-model-name"),
-                "port": int(FLAGS["port"]), "version": "0.5.23", "max_running_requests": 8}
+        info = {
+            "model_path": FLAGS.get("model-path"),
+            "served_model_name": FLAGS.get("served-model-name"),
+            "port": int(FLAGS["port"]),
+            "version": "0.5.23",
+            "max_running_requests": 8,
+        }
         if MODE == "impostor":
             info["served_model_name"] = "somebody-else"
-        pages = {"/health": (200 if ready.is_set() else 503, {}), "/server_info": (200, info),
-                 "/v1/models": (200, {"data": [{"id": FLAGS.get("served-model-name")}]})}
+        pages = {
+            "/health": (200 if ready.is_set() else 503, {}),
+            "/server_info": (200, info),
+            "/v1/models": (200, {"data": [{"id": FLAGS.get("served-model-name")}]}),
+        }
         self.answer(*pages.get(self.path, (404, {})))
 
     def do_POST(self):

@@ -1,0 +1,39 @@
+"""`launch replay`: recorded runs judged again with the knowledge of today. Exit code 1 when a verdict flips."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from launcher.cli.exits import Exit
+from launcher.cli.options import Json
+
+
+def main(
+    runs: Annotated[list[str], typer.Argument(metavar="RUNDIR|BUNDLE...", help="run folders, ids or bundles")],
+    as_json: Json = False,
+) -> int:
+    """Judge recorded runs again, offline: is a verdict another one today?"""
+    from launcher.flows.gate_replay import replay
+    from launcher.runs import RunStore
+
+    found = []
+    for name in runs:
+        path = Path(name)
+        found.append(replay(path if path.exists() else RunStore().find(name).folder, name=name))
+    if as_json:
+        sys.stdout.write(json.dumps([asdict(item) for item in found], ensure_ascii=False) + "\n")
+    else:
+        for item in found:
+            sys.stdout.write(f"{item.run}{f' (profile {item.profile})' if item.profile else ''}\n")
+            for key in item.now:
+                before, now = item.recorded.get(key, "not recorded"), item.now[key]
+                mark = "FLIPPED" if key in item.flipped else "same" if key in item.recorded else "new"
+                sys.stdout.write(f"  {key:<8} {mark:<8} {before if before == now else f'{before} → {now}'}\n")
+            sys.stdout.write("".join(f"  note: {note}\n" for note in item.notes))
+    return Exit.BAD if any(item.flipped for item in found) else Exit.OK

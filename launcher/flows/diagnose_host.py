@@ -1,0 +1,94 @@
+"""What the host knows of a run besides its log: the kernel's own words, and a log too large to copy.
+
+Asked for by `diagnose run --host-evidence` and `--remote`; the judging is `flows.diagnosing` and `checks`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from checks.scan import EDGE_BYTES, FOLLOW_LINES, LEAD_LINES, Scanned, from_numbered
+from checks.shapes import SAME_LIMIT
+from launcher import hostside
+from launcher.errors import HostCommandFailed
+from launcher.plan import LaunchPlan
+from launcher.runs import Run
+from launcher.script import run_folder
+from launcher.secrets import Masker
+from launcher.transport.base import Command, Transport
+
+MARGIN = 90.0  # seconds around a run in which the kernel may have spoken about it
+MOST_BYTES = 16 << 20  # of a remote log that may travel
+_FILTER_SECONDS = 900.0  # 10 GB from a slow disk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelLog:
+    """Lines of the host's kernel log in the time of a run, in the form of log records, and what could not be read."""
+
+    lines: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def kernel_log(transport: Transport, plan: LaunchPlan, run: Run, now: float) -> KernelLog:
+    """Ask the host's kernel log. Raises HostCommandFailed, HostUnreachable; no permission is a note."""
+    info = run.info
+    since = float(info.get("started") or info.get("created") or 0) - MARGIN
+    until = float(info.get("ended") or now) + MARGIN
+    command = hostside.command("kernel_log", {"since": since, "until": until}, python=plan.python)
+    answer = _json(transport, command, _output(transport, command))
+    notes = [] if answer["source"] else [f"the host's kernel log could not be read ({'; '.join(answer['notes'])})"]
+    if answer["oom_kills"]:
+        notes.append(f"the memory limit of the host's container has killed {answer['oom_kills']} processes so far")
+    return KernelLog(lines=tuple(answer["lines"]), notes=tuple(notes))
+
+
+def remote_log(transport: Transport, plan: LaunchPlan, run: Run, words: Sequence[str]) -> Scanned:
+    """What a diagnosis needs of the run's log on its host, chosen there. Raises HostCommandFailed, HostUnreachable."""
+    arguments = {
+        "path": f"{run_folder(plan, run.id)}/server.log",
+        "words": list(words),
+        "lead": LEAD_LINES,
+        "follow": FOLLOW_LINES,
+        "same": SAME_LIMIT,
+        "edge": EDGE_BYTES,
+        "most": MOST_BYTES,
+    }
+    command = hostside.command("filter_log", arguments, python=plan.python, timeout=_FILTER_SECONDS)
+    body, mark, end = _output(transport, command).rpartition(b"END {")
+    if not mark:
+        raise HostCommandFailed(f"`{command.label}` on {transport.name} did not come to its end", where=transport.name)
+    seen = _json(transport, command, b"{" + end)
+    return from_numbered(_rows(body), lines=seen["lines"], size=seen["bytes"], dropped=seen["dropped"])
+
+
+def _rows(body: bytes) -> Iterator[tuple[int, bytes]]:
+    mask = Masker()
+    for row in body.split(b"\n"):
+        number, mark, text = row.partition(b":")
+        if mark and number.isdigit():
+            yield int(number), mask(text.decode("utf-8", "replace")).encode()
+
+
+def _output(transport: Transport, command: Command) -> bytes:
+    result = transport.run(command)
+    if result.exit != 0:
+        said = result.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise HostCommandFailed(
+            f"`{command.label}` on {transport.name} ended with {result.exit}: {said[-1] if said else 'no message'}",
+            where=transport.name,
+        )
+    return result.stdout
+
+
+def _json(transport: Transport, command: Command, data: bytes) -> dict[str, Any]:
+    text = data.decode("utf-8", "replace")
+    try:
+        return dict(json.loads(text[text.index("{") :]))
+    except ValueError as error:
+        raise HostCommandFailed(
+            f"`{command.label}` on {transport.name} answered {text[:200]!r} instead of JSON", where=transport.name
+        ) from error

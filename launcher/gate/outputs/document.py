@@ -1,0 +1,15 @@
+"""A Report as one JSON document. A contract: keys are only ever added."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from launcher.gate.model import Report
+
+SCHEMA = 1
+
+
+def document(report: Report) -> dict[str, Any]:
+    """Plain JSON values."""
+    return {"schema": SCHEMA, "verdict": report.verdict, **asdict(report)}

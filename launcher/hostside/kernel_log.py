@@ -1,0 +1,99 @@
+"""What the kernel of this host said while a run was alive: memory killer, GPU faults, crashes. ARGS: since, until.
+
+Times are POSIX seconds. Prints {"source", "lines": ["[time] kernel: text"], "notes", "oom_kills"}. Reading it may need
+rights that this user lacks: that is a note, not an error.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+ARGS = {}  # put in front of the text when it is sent
+MOST = 200  # lines that are told, the last ones
+KEEP = re.compile(
+    r"Out of memory|out of memory|oom[-_]kill|oom_reaper|Killed process|NVRM|Xid|fallen off the bus|segfault at|"
+    r"general protection|traps: |Machine [Cc]heck|Hardware Error|I/O error|blocked for more than|nvidia-nvswitch|EDAC"
+)
+
+
+def main(args):
+    notes = []
+    for source in (from_kmsg, from_journal):
+        rows, note = source(args["since"])
+        if note:
+            notes.append(note)
+        if rows is not None:
+            chosen = [row for row in rows if args["since"] <= row[0] <= args["until"] and KEEP.search(row[1])]
+            lines = ["[%s] kernel: %s" % (stamp(at), text) for at, text in chosen[-MOST:]]
+            return {"source": source.__name__[5:], "lines": lines, "notes": notes, "oom_kills": oom_kills()}
+    return {"source": "", "lines": [], "notes": notes, "oom_kills": oom_kills()}
+
+
+def from_kmsg(since):
+    """(time, text) of every record in the kernel's own ring, or None and why not."""
+    try:
+        device = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+    except OSError as error:
+        return None, "/dev/kmsg: %s" % error.strerror
+    booted, rows = time.time() - time.monotonic(), []
+    try:
+        while True:
+            try:
+                record = os.read(device, 8192).decode("utf-8", "replace")
+            except OSError as error:
+                if error.errno == errno.EPIPE:  # overwritten while we read: go on with what is left
+                    continue
+                if error.errno == errno.EAGAIN:
+                    return rows, ""
+                return None, "/dev/kmsg: %s" % error.strerror
+            head, _, text = record.partition(";")
+            fields = head.split(",")
+            if not record or len(fields) < 3 or not fields[2].isdigit():
+                return rows, ""
+            at = booted + int(fields[2]) / 1e6
+            if at >= since:
+                rows.append((at, text.split("\n", 1)[0]))
+    finally:
+        os.close(device)
+
+
+def from_journal(since):
+    """The same out of the journal, which some users may read when the ring is closed to them."""
+    words = ["journalctl", "-k", "-q", "--no-pager", "-o", "short-unix", "--since", "@%d" % since]
+    try:
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=20, check=False)
+    except FileNotFoundError:
+        return None, "journalctl: not installed"
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return None, "journalctl: %s" % error
+    if done.returncode != 0:
+        return None, "journalctl: %s" % (done.stderr.decode("utf-8", "replace").strip() or done.returncode)
+    rows = []
+    for line in done.stdout.decode("utf-8", "replace").splitlines():
+        found = re.match(r"(\d+(?:\.\d+)?) \S+ kernel: (.*)", line)
+        if found:
+            rows.append((float(found.group(1)), found.group(2)))
+    return rows, "" if rows else "journalctl: nothing to be seen (it may need the group systemd-journal or adm)"
+
+
+def oom_kills():
+    """How often the memory limit of this container killed something, since it exists; None when nobody counts."""
+    try:
+        with open("/sys/fs/cgroup/memory.events") as handle:
+            return next((int(line.split()[1]) for line in handle if line.startswith("oom_kill ")), None)
+    except (OSError, ValueError):
+        return None
+
+
+def stamp(at):
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
+if __name__ == "__main__":
+    json.dump(main(ARGS), sys.stdout)

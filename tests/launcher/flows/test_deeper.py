@@ -1,0 +1,85 @@
+"""Programs of others are called with what they need, and what they write is read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checks.deeper import Target
+from checks.model import Outcome, Verdict
+from checks.probe_context import ExpectError
+from launcher.flows.deeper import deeper, wishes
+from launcher.transport.local import LocalTransport
+
+TARGET = Target(url="http://127.0.0.1:1", model="smol", concurrency=4)
+SCORE = {"results": {"gsm8k": {"exact_match,strict-match": 0.9}}, "n-samples": {"gsm8k": {"effective": 200}}}
+
+
+def program(folder: Path, name: str, body: str) -> None:
+    """A stand-in for a harness: a shell script that leaves its words in `asked` and does `body`."""
+    path = folder / name
+    path.write_text(f'#!/bin/sh\necho "$@" > {folder}/asked\n{body}\n')
+    path.chmod(0o755)
+
+
+def writing(file: str, data: object) -> str:
+    """Shell text that writes `data` as JSON below the folder that --output_path or --out-dir names."""
+    return (
+        "while [ $# -gt 1 ]; do case $1 in --output_path|--out-dir) out=$2;; esac; shift; done\n"
+        f"mkdir -p $out/x\ncat > $out/x/{file} <<'END'\n{json.dumps(data)}\nEND"
+    )
+
+
+def run(folder: Path, tasks: Mapping[str, Mapping[str, Any]]) -> list[Verdict]:
+    path = f"{folder}:/usr/bin:/bin"
+    return deeper(LocalTransport(), TARGET, tasks, folder / "out", path=path)
+
+
+def test_lm_eval_s_score_is_judged(tmp_path: Path) -> None:
+    program(tmp_path, "lm_eval", writing("results_2026.json", SCORE))
+    [verdict] = run(tmp_path, {"gsm8k": {"n": 200, "at_least": 0.8}})
+    assert verdict.outcome is Outcome.PASS, verdict
+    assert "--limit 200" in (tmp_path / "asked").read_text()
+    assert "num_concurrent=4" in (tmp_path / "asked").read_text()
+
+
+def test_sgl_eval_goes_first_where_both_are_installed_unless_the_profile_says_with(tmp_path: Path) -> None:
+    program(tmp_path, "lm_eval", writing("results_2026.json", SCORE))
+    program(tmp_path, "sgl-eval", writing("metrics.json", {"aggregate": {"score": 0.5}, "num_examples": 200}))
+    [first] = run(tmp_path, {"gsm8k": {"at_least": 0.8}})
+    assert first.outcome is Outcome.FAIL
+    [second] = run(tmp_path, {"gsm8k": {"at_least": 0.8, "with": "lm-eval"}})
+    assert second.outcome is Outcome.PASS
+
+
+def test_results_of_an_earlier_run_are_not_read_again(tmp_path: Path) -> None:
+    program(tmp_path, "lm_eval", writing("results_2026.json", SCORE))
+    run(tmp_path, {"gsm8k": {}})
+    program(tmp_path, "lm_eval", "exit 0")
+    [verdict] = run(tmp_path, {"gsm8k": {}})
+    assert verdict.outcome is Outcome.ERROR
+
+
+def test_a_harness_that_fails_is_an_error_with_its_words(tmp_path: Path) -> None:
+    program(tmp_path, "lm-eval", "echo 'ConnectionError: no hub' >&2; exit 3")
+    [verdict] = run(tmp_path, {"gsm8k": {}})
+    assert verdict.outcome is Outcome.ERROR
+    assert "ended with 3" in verdict.message
+    assert verdict.evidence[0].text == "ConnectionError: no hub"
+
+
+def test_what_is_not_installed_is_skipped_with_a_hint(tmp_path: Path) -> None:
+    [verdict] = deeper(LocalTransport(), TARGET, {"gsm8k": {}}, tmp_path, path=str(tmp_path))
+    assert verdict.outcome is Outcome.SKIP
+    assert "pip install" in verdict.message
+
+
+def test_wishes_are_checked() -> None:
+    assert wishes({"gsm8k": {"at-least": 0.8}, "mmlu": None}) == {"gsm8k": {"at_least": 0.8}, "mmlu": {}}
+    for bad in (["gsm8k"], {"gsm8k": {"atleast": 1}}, {"gsm8k": {"with": "opencompass"}}):
+        with pytest.raises(ExpectError):
+            wishes(bad)

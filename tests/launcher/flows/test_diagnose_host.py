@@ -1,0 +1,128 @@
+"""What a host knows of a run besides our copy of its log."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from checks.reading import judge, read
+from checks.scan import scan
+from launcher import hostside, server
+from launcher.flows.diagnose_host import KernelLog, kernel_log, remote_log
+from launcher.flows.diagnosing import Beside, diagnose_run
+from launcher.flows.launch import plan_of
+from launcher.hostside import filter_log
+from launcher.knowledge_cache import index
+from launcher.runs import Run
+from launcher.transport.base import Command, Result, Transport
+from launcher.transport.local import LocalTransport
+from tests.support.desk import Bench, bench
+
+SITE = "/opt/venv/lib/python3.12/site-packages/sglang/srt"
+QUIET = b"[2026-11-29 15:16:18 TP0] Decode batch, #running-req: 2, #token: 25, cuda graph: True, #queue-req: 0\n"
+CRASH = f"""[2026-11-29 15:20:17 TP0] Scheduler hit an exception: Traceback (most recent call last):
+  File "{SITE}/model_executor/model_runner.py", line 512, in load_model
+    self.model = get_model()
+RuntimeError: Cannot find any model weights with `/data/models/m`
+""".encode()
+BIG = b"[2026-11-29 15:16:00] server starts\n" + QUIET * 4000 + CRASH + QUIET * 4000
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    transport = LocalTransport()
+    made = bench(tmp_path, transport)
+    yield made
+    for run in made.desk.store.all():
+        server.stop(transport, plan_of(run), run.id, drain=0.2)
+
+
+def crashed(host: Bench) -> Run:
+    run = host.launch("crash").run
+    assert run is not None
+    return run
+
+
+def test_only_lines_that_matter_travel_and_keep_their_numbers(host: Bench) -> None:
+    run = crashed(host)
+    (host.folder / "work" / "runs" / run.id / "server.log").write_bytes(BIG)
+    words = index().words
+    seen = remote_log(host.transport, plan_of(run), run, words)
+    assert seen.total_lines == BIG.count(b"\n") and seen.total_bytes == len(BIG)
+    assert len(seen.lines) < 600
+    assert [line.number for line in seen.lines if "Cannot find any model" in line.text] == [4005]
+    here = judge(read(scan([BIG], words), index()))
+    there = judge(read(seen, index()))
+    assert here.cause is not None and there.cause == here.cause
+
+
+def test_a_run_is_diagnosed_from_the_log_on_its_host(host: Bench) -> None:
+    run = crashed(host)
+    (host.folder / "work" / "runs" / run.id / "server.log").write_bytes(BIG)
+    log = remote_log(host.transport, plan_of(run), run, index().words)
+    found = diagnose_run(run, Beside(log=log))
+    assert found.cause is not None and found.cause.id == "model-directory-without-weights"
+
+
+def test_equal_hits_travel_a_few_times_only(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "server.log"
+    log.write_bytes(b"".join(b"[2026-11-29 15:16:18] Error %d of many\n" % row for row in range(5000)))
+    arguments = {
+        "path": str(log), "words": ["Error"], "lead": 12, "follow": 60, "same": 20, "edge": 400, "most": 1 << 20,
+    }  # fmt: skip
+    filter_log.main(arguments)
+    rows = capfd.readouterr().out.splitlines()
+    assert len(rows) < 60
+    end = json.loads(rows[-1].removeprefix("END "))
+    assert end["lines"] == 5000 and end["dropped"] == 4980
+
+
+def test_the_memory_killer_of_the_host_is_the_cause_of_a_log_that_ends_without_a_word(host: Bench) -> None:
+    run = crashed(host)
+    run.log.write_bytes(b"[2026-11-29 15:16:00] Load weight begin. avail mem=139.13 GB\n")
+    line = (
+        "[2026-11-29 15:16:09] kernel: Out of memory: Killed process 811 (sglang::schedul) total-vm:1kB, anon-rss:1kB"
+    )
+    found = diagnose_run(run, Beside(kernel=(line,)))
+    assert found.cause is not None and found.cause.id == "host-memory-exhausted"
+
+
+def test_a_gpu_fault_is_told_even_when_no_cause_is_named(host: Bench) -> None:
+    run = crashed(host)
+    run.log.write_bytes(b"[2026-11-29 15:16:00] Load weight begin. avail mem=139.13 GB\n")
+    line = "[2026-11-29 15:16:09] kernel: NVRM: Xid (PCI:0000:5e:00): 79, pid=811, GPU has fallen off the bus."
+    assert line in diagnose_run(run, Beside(kernel=(line,))).notes
+
+
+def test_the_real_kernel_log_is_asked_without_failing(host: Bench) -> None:
+    run = crashed(host)
+    found = kernel_log(host.transport, plan_of(run), run, host.desk.clock.now().timestamp())
+    assert isinstance(found, KernelLog)
+    assert all(line.startswith("[20") and "] kernel: " in line for line in found.lines)
+
+
+class Closed:
+    """A host whose kernel log this user may not read."""
+
+    name = "closed-box"
+
+    def run(self, command: Command) -> Result:
+        assert command.stdin == hostside.bundle("kernel_log", json.loads(_arguments(command)))
+        notes = ["/dev/kmsg: Operation not permitted", "journalctl: not installed"]
+        answer = {"source": "", "lines": [], "notes": notes, "oom_kills": 2}
+        return Result(exit=0, stdout=b"motd\n" + json.dumps(answer).encode(), stderr=b"", seconds=0.1)
+
+
+def _arguments(command: Command) -> str:
+    line = next(row for row in command.stdin.decode().splitlines() if row.startswith("ARGS = "))
+    return line.removeprefix("ARGS = ").replace("'", '"')
+
+
+def test_no_permission_is_a_note(host: Bench) -> None:
+    run = crashed(host)
+    transport: Transport = Closed()  # type: ignore[assignment]
+    found = kernel_log(transport, plan_of(run), run, 0.0)
+    assert found.lines == ()
+    assert "Operation not permitted" in found.notes[0] and "killed 2 processes" in found.notes[1]
