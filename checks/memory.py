@@ -187,7 +187,7 @@ def _weights_item(facts: Facts, size: float, ranks: float) -> Item:
     # Attention is repeated on every rank of a data-parallel attention group: a fifth of a large MoE at most.
     high = share * (1 + error) + (0.05 * size * GIB_PER_GB if facts.get("flag.enable-dp-attention") else 0)
     origin = "measured" if measured else "from the name"
-    return Item(name="weights", low=max(0.0, low), high=high, how=f"{size:.0f} GB ({origin}) over {ranks:.0f} ranks")
+    return Item(name="weights", low=max(0.0, low), high=high, how=f"{size:.3g} GB ({origin}) over {ranks:.0f} ranks")
 
 
 def _draft_items(facts: Facts, size: float, ranks: float) -> list[Item]:
@@ -196,7 +196,7 @@ def _draft_items(facts: Facts, size: float, ranks: float) -> list[Item]:
     draft = as_number(facts.get("draft.weights_gb"))
     if draft:
         share = draft * GIB_PER_GB / ranks
-        return [Item(name="draft", low=share * 0.9, high=share * 1.5, how=f"{draft:.0f} GB over {ranks:.0f} ranks")]
+        return [Item(name="draft", low=share * 0.9, high=share * 1.5, how=f"{draft:.3g} GB over {ranks:.0f} ranks")]
     # A built-in draft layer is one layer of many; some releases load the target a second time for it.
     return [Item(name="draft", low=0.0, high=0.06 * size * GIB_PER_GB / ranks + 1, how="draft layer and its buffers")]
 

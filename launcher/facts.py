@@ -137,7 +137,7 @@ def model_facts(seen: Mapping[str, Any] | None) -> dict[str, Any]:
         "config_readable": bool(config) and "error" not in config,
         "quantization": _quantization(quantization, seen.get("quant_config")),
         "scale_fmt": (quantization or {}).get("scale_fmt"),
-        **({"weights_gb": round(seen["weight_bytes"] / GIB, 2)} if seen["weight_bytes"] else {}),
+        **({"weights_gb": round(seen["weight_bytes"] / 1e9, 3)} if seen["weight_bytes"] else {}),
         "files": seen["files"],
         "weight_files": seen["weight_files"],
         "has_tokenizer": seen["has_tokenizer"],

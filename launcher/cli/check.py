@@ -15,7 +15,7 @@ from checks.facts import Launch, from_case
 from checks.model import Finding, Severity
 from launcher.cli.exits import Exit
 from launcher.cli.options import Envs, HostName, HostsFile, Json, ProfilesFolder, Sets, Unsets, connected, host_of
-from launcher.errors import UsageError
+from launcher.errors import HostCommandFailed, UsageError
 from launcher.profile_file import Profile
 from launcher.profiles import for_engine, override, resolve, search_path
 
@@ -107,7 +107,10 @@ def _live(profile: Profile, name: str, hosts_file: Path | None, *, fast: bool) -
 
     host = host_of(name, hosts_file)
     with connected(host) as transport:
-        prepared = prepare(transport, profile, host, SystemClock().now().date())
+        try:
+            prepared = prepare(transport, profile, host, SystemClock().now().date())
+        except HostCommandFailed as error:  # no python3, no engine, a shell that runs nothing: a finding, too
+            return [Finding(id="host-cannot-be-asked", severity=Severity.ERROR, message=error.message, why=error.hint)]
         found = list(prepared.findings)
         if not fast:
             sys.stderr.write("asking the engine itself, which takes as long as importing it\n")

@@ -18,7 +18,7 @@ from launcher.clock import Clock
 from launcher.errors import LauncherError, PlanRefused
 from launcher.events import Event, Started
 from launcher.flows.diagnosing import diagnose_run, log_view
-from launcher.flows.preflight import DryRun, dry_run
+from launcher.flows.preflight import DryRun, differences, dry_run
 from launcher.flows.prepare import Prepared, prepare, settle
 from launcher.flows.proving import Subject, Wishes, prove, wishes_of
 from launcher.flows.watching import Ending, Watching
@@ -141,6 +141,8 @@ def see_through(desk: Desk, watching: Watching, *, expect: Mapping[str, Any], wa
             return _finish(desk, watching, ending)
         watching.run.update(state=State.READY, ready=desk.clock.now().timestamp())
         watching.run.write("server_info", _masked(watching.info))
+        for finding in differences(watching.plan.flags, watching.info):
+            desk.observer.say(f"{finding.severity}: {finding.message}")
         if wanted is None:
             return LaunchOutcome(run=watching.run, state=State.READY, reason="ready; not validated")
         return _validate(desk, watching, wanted)

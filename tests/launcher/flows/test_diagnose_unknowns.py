@@ -8,8 +8,8 @@ import pytest
 
 from launcher.cli.app import DIAGNOSE
 from launcher.cli.app import run as command
-from launcher.flows.diagnosing import diagnose_run
 from launcher.flows.diagnose_unknowns import unknowns
+from launcher.flows.diagnosing import diagnose_run
 from launcher.runs import Run, RunStore
 
 SITE = "/opt/venv/lib/python3.12/site-packages/sglang/srt"

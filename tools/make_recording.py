@@ -1,0 +1,48 @@
+"""Recorded runs → docs/launch.svg, the picture in the README. usage: make_recording.py OUT.svg RUNDIR...
+
+The runs' own events, verdicts and diagnoses are shown by the program's own screen, with the times they had.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from launcher.cli.render import diagnosis  # noqa: E402
+from launcher.cli.screen import Screen, recorded  # noqa: E402
+from launcher.events import Answering, Progress, from_json  # noqa: E402
+from launcher.flows.diagnosing import diagnose_run  # noqa: E402
+from launcher.runs import Run, State  # noqa: E402
+
+
+def main(out: str, folders: list[str]) -> None:
+    console = Console(record=True, width=118, force_terminal=True, highlight=False, file=Path("/dev/null").open("w"))
+    for folder in folders:
+        play(console, Run(id=Path(folder).resolve().name, folder=Path(folder)))
+    console.save_svg(out, title="sglang-launcher")
+
+
+def play(console: Console, run: Run) -> None:
+    info = run.info
+    console.print(f"[bold green]$[/] launch profile {info['profile']} --host {info['host']}")
+    console.print(f"[bold]run[/]      {run.id}: SGLang {info['engine']}")
+    screen = Screen(console)
+    for row in run.events():
+        event = from_json(row)
+        if event is not None and not isinstance(event, Progress | Answering):
+            screen.event(event)
+    screen.close()
+    if run.read("validation"):
+        recorded(console, run.read("validation"))
+        return
+    console.print(f"[bold red]{info['state']}[/]  {escape(str(info.get('reason', '')))}")
+    diagnosis(console, diagnose_run(run), State(info["state"]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
