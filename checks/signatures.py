@@ -7,9 +7,11 @@ is decided in `diagnosis`.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
+from checks.finders import finder
 from checks.loglines import Line
 from checks.match import Facts
 from checks.model import Evidence, Role
@@ -18,6 +20,7 @@ from checks.signature_index import Index, Rule
 from checks.tracebacks import Incident
 
 _MAX_EVIDENCE = 8
+_LARGE = 400_000  # characters of kept text from which on most words are searched only where one of the scan's stands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +70,9 @@ class _Places:
     def __init__(self, incidents: Sequence[Incident], index: Index) -> None:
         self._incidents = incidents
         self._lines = [(number, line) for number, incident in enumerate(incidents) for line in incident.lines]
-        self._text = "\n".join(line.text.replace("\n", " ") for _, line in self._lines)
-        self._starts = _starts(self._text)
+        self._all = _Rows(range(len(self._lines)), [line.text for _, line in self._lines])
+        self._hot = self._all if len(self._all.text) < _LARGE else self._all.with_words(index.words)
+        self._words = index.words
         self._found: dict[str, dict[int, list[Line]]] = {}
         self._needs = index.needs
 
@@ -128,27 +132,38 @@ class _Places:
         need = self._needs.get(regex)
         if not need:
             return range(len(self._lines))
-        rows = set()
-        for word in need:
-            place = self._text.find(word)
-            while place >= 0:
-                row = _row(self._starts, place)
-                rows.add(row)
-                following = self._starts[row + 1] if row + 1 < len(self._starts) else len(self._text)
-                place = self._text.find(word, following)
-        return sorted(rows)
+        rows = self._all
+        if self._hot is not rows and all(any(word in literal for word in self._words) for literal in need):
+            rows = self._hot
+        return sorted({row for literal in need for row in rows.holding(literal)})
 
 
-def _starts(text: str) -> list[int]:
-    starts, place = [0], text.find("\n")
-    while place >= 0:
-        starts.append(place + 1)
-        place = text.find("\n", place + 1)
-    return starts
+class _Rows:
+    """Texts of some lines in one string, so that a word is searched in all of them at once."""
 
+    def __init__(self, numbers: Sequence[int], texts: Sequence[str]) -> None:
+        self._numbers = numbers
+        self.text = "\n".join(text.replace("\n", " ") for text in texts)
+        self._starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
 
-def _row(starts: list[int], place: int) -> int:
-    return bisect_right(starts, place) - 1
+    def holding(self, word: str) -> Iterator[int]:
+        """Numbers of the lines that hold a word."""
+        place = self.text.find(word)
+        while place >= 0:
+            row = bisect_right(self._starts, place) - 1
+            yield self._numbers[row]
+            place = self.text.find(word, self._starts[row + 1])
+
+    def with_words(self, words: Sequence[str]) -> _Rows:
+        """Only the lines that hold one of these words, found in one pass."""
+        texts = self.text.split("\n")
+        data = self.text.encode()
+        starts = list(accumulate((len(text.encode()) + 1 for text in texts), initial=0))
+        find, kept, place = finder(words), [], 0
+        while (place := find(data, place, len(data))) >= 0:
+            kept.append(bisect_right(starts, place) - 1)
+            place = min(starts[kept[-1] + 1], len(data))
+        return _Rows([self._numbers[row] for row in kept], [texts[row] for row in kept])
 
 
 def by_role(hits: Iterable[Hit], role: Role) -> list[Hit]:

@@ -10,17 +10,24 @@ from launcher.profile_file import ACCEPT_KEYS, HARDWARE_KEYS, MODEL_KEYS
 _SCALAR = {"type": ["string", "number", "boolean"]}
 
 
+_ENV: dict[str, Any] = {
+    "value": {"type": ["string", "number", "boolean"]},
+    "why": {"type": "string"},
+    "engine": {"type": "string"},
+    "secret": {"type": "boolean"},
+}
+
+
 def profile_schema(engine: FlagSchema) -> dict[str, Any]:
     """Draft 2020-12. Flags are those of `engine` plus any other name: a profile may be for another release."""
     flags = {flag.names[0]: _flag(flag.type or "", flag.choices, flag.help) for flag in engine.flags if not flag.hidden}
-    env_value = {
-        "anyOf": [_SCALAR, {"type": "null"}, _object({"value": _SCALAR, "why": _text(), "secret": {"type": "boolean"}})]
-    }
+    env_value = {"anyOf": [_SCALAR, {"type": "null"}, _object(_ENV)]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"sglang-launcher profile (flags of SGLang {engine.version})",
         "type": "object",
         "additionalProperties": False,
+        "$defs": {"value": _with_why({"anyOf": [_SCALAR, {"type": "null"}, {"type": "array", "items": _SCALAR}]})},
         "properties": {
             "why": _text("what this profile is for, in a sentence or two"),
             "extends": {"anyOf": [_text(), {"type": "array", "items": _text()}]},
@@ -40,14 +47,15 @@ def profile_schema(engine: FlagSchema) -> dict[str, Any]:
 
 
 def _flag(kind: str, choices: tuple[Any, ...] | None, description: str) -> dict[str, Any]:
-    value: dict[str, Any] = {"enum": list(choices)} if choices else dict(_SCALAR)
-    many = {"type": "array", "items": value}
-    own = {"anyOf": [value, many, {"type": "null"}, {"type": "boolean"}]}
-    return {**_with_why(own), "description": description or kind}
+    shown = {"description": description or kind}
+    if not choices:
+        return {"$ref": "#/$defs/value", **shown}
+    value: dict[str, Any] = {"enum": [*choices, None, False]}
+    return {**_with_why({"anyOf": [value, {"type": "array", "items": value}]}), **shown}
 
 
 def _with_why(value: dict[str, Any]) -> dict[str, Any]:
-    return {"anyOf": [value, _object({"value": value, "why": _text()})]}
+    return {"anyOf": [value, _object({"value": value, "why": _text(), "engine": _text()})]}
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""An unknown failure becomes the folder of a new cause, for its author to complete; its content is `checks.scaffold`."""
+"""An unknown failure becomes the folder of a new cause, for its author to complete. The texts are `checks.scaffold`."""
 
 from __future__ import annotations
 
