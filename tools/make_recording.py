@@ -5,6 +5,7 @@ The runs' own events, verdicts and diagnoses are shown by the program's own scre
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
@@ -13,15 +14,15 @@ from rich.markup import escape
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from launcher.cli.render import diagnosis  # noqa: E402
-from launcher.cli.screen import Screen, recorded  # noqa: E402
-from launcher.events import Answering, Progress, from_json  # noqa: E402
-from launcher.flows.diagnosing import diagnose_run  # noqa: E402
-from launcher.runs import Run, State  # noqa: E402
+from launcher.cli.render import diagnosis
+from launcher.cli.screen import Screen, recorded
+from launcher.events import Answering, Progress, from_json
+from launcher.flows.diagnosing import diagnose_run
+from launcher.runs import Run, State
 
 
 def main(out: str, folders: list[str]) -> None:
-    console = Console(record=True, width=118, force_terminal=True, highlight=False, file=Path("/dev/null").open("w"))
+    console = Console(record=True, width=118, force_terminal=True, highlight=False, file=io.StringIO())
     for folder in folders:
         play(console, Run(id=Path(folder).resolve().name, folder=Path(folder)))
     console.save_svg(out, title="sglang-launcher")

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,3 +82,28 @@ def test_any_bytes_give_lines_without_newlines(raw: bytes) -> None:
     found = list(parse(raw.replace(b"\n", b""), 1))
     assert found
     assert all("\r" not in line.text and "\x1b[" not in line.text for line in found)
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "sglang-1  | ",
+        "2026-11-29T15:25:59.123456789Z stderr F ",
+        "2026-11-29T15:25:59+0000 node7 sglang[1234]: ",
+        "Nov 29 15:25:59 node7 sglang[1234]: ",
+        "[pod/sglang-0/server] ",
+        "(Actor pid=811, ip=10.0.0.2) ",
+        "3: ",
+        "[1,3]<stderr>:",
+    ],
+)
+def test_what_a_container_or_a_cluster_puts_in_front_is_taken_away(prefix: str) -> None:
+    [record] = lines(f"{prefix}[2026-11-29 15:25:59 TP1] Load weight begin.\n")
+    assert (record.text, record.rank, record.headed) == ("Load weight begin.", "TP1", True)
+    [frame] = lines(f'{prefix}  File "/x.py", line 3, in f\n')
+    assert frame.text == '  File "/x.py", line 3, in f'
+
+
+def test_a_message_that_begins_with_a_word_and_a_colon_keeps_it() -> None:
+    [line] = lines("RuntimeError: 3: no such thing")
+    assert line.text == "RuntimeError: 3: no such thing"

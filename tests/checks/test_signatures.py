@@ -5,11 +5,13 @@ import pytest
 
 from checks import signature_index, signatures
 from checks.loglines import parse
+from checks.scan import scan
 from checks.signature_index import Index
 from checks.signatures import Hit
 from checks.tracebacks import incidents
 from checks.yamlfile import YamlError
 
+CORPUS = Path(__file__).parents[1] / "corpus"
 TRACE = """[2026-11-29 15:25:03 TP1] Scheduler hit an exception: Traceback (most recent call last):
   File "/a/sglang/srt/x.py", line 1, in load_model
 KeyError: 'alpha'
@@ -116,3 +118,15 @@ def test_the_index_survives_being_written_down(tmp_path: Path) -> None:
     document = signature_index.build()
     assert Index.load(json.loads(json.dumps(document))) == Index.load(document)
     assert len(Index.load(document).rules) > 100 and tmp_path
+
+
+def test_a_large_text_is_searched_only_where_a_word_stands_and_the_same_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    judge = Index.load(signature_index.build())
+    for path in sorted(CORPUS.rglob("*.log")):
+        found = incidents(scan([path.read_bytes()], judge.words).lines)
+        whole = {(hit.rule.entry, hit.incident) for hit in signatures.find(found, judge, {})}
+        with monkeypatch.context() as patch:
+            patch.setattr(signatures, "_LARGE", 0)
+            assert {(hit.rule.entry, hit.incident) for hit in signatures.find(found, judge, {})} == whole
