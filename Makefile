@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export SGLANG_LAUNCHER_CACHE ?= $(HOME)/.cache/sglang-launcher
 
-.PHONY: help run run-broken stop test lint engine engine-test bench docs clean system
+.PHONY: help run stop test lint engine engine-test bench clean system
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,9 +41,6 @@ lint: $(VENV)/.ready ## ruff, mypy, import contracts, knowledge lint
 
 bench: engine ## the figures the project promises, with their method
 	@$(BIN)/python tools/bench.py
-
-docs: $(VENV)/.ready ## regenerate the reference pages
-	@$(BIN)/python tools/generate_docs.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Outcome → exit code: the one table. docs/reference/exit-codes.md is generated from it."""
+"""Outcome → exit code: the one table. docs/how-it-works.md shows it to people."""
 
 from __future__ import annotations
 
