@@ -93,6 +93,7 @@ def host_facts(raw: Mapping[str, Any]) -> dict[str, Any]:
         "gpu_free_gb": [round(_mib(gpu.get("memory.free")) / 1024, 1) for gpu in gpus] or None,
         "gpus_visible": len(gpus) if gpus else None,
         "gpu_processes": len(raw.get("gpu_processes") or []) if gpus else None,
+        "peer_access": peer_access(raw.get("peer_read")) if len(gpus) > 1 else None,
         "rdma_devices": host.get("rdma_devices"),
         "peermem": host.get("peermem"),
         "hf_token": host.get("hf_token"),
@@ -111,6 +112,12 @@ def host_facts(raw: Mapping[str, Any]) -> dict[str, Any]:
         known["memlock_kb"] = 1 << 40  # unlimited
     # looked for and absent is something else than not looked for: rules see null
     return {**known, **{name: tools.get(name) for name in _TOOLS if name in tools}}
+
+
+def peer_access(matrix: str | None) -> bool | None:
+    """Whether every GPU can read every other one, out of `nvidia-smi topo -p2p r`; None when it did not say."""
+    cells = re.findall(r"\b(OK|CNS|GNS|TNS|NS|DR|U)\b", (matrix or "").split("Legend")[0])
+    return all(cell == "OK" for cell in cells) if cells else None
 
 
 def model_facts(seen: Mapping[str, Any] | None) -> dict[str, Any]:

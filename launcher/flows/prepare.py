@@ -22,6 +22,8 @@ from launcher.profile_file import Accepted, Profile
 from launcher.profiles import for_engine
 from launcher.transport.base import Transport
 
+LOW_DISK = 2 * 10**9  # bytes
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
@@ -140,6 +142,10 @@ def host_findings(raw: Mapping[str, Any], plan: LaunchPlan) -> list[Finding]:
     if port and not port["free"]:
         message = f"port {plan.server_port} is taken by {server.holders_text(port['holders'])}"
         found.append(Finding(id="http-port-in-use", severity=Severity.ERROR, message=message, subject="flag.port"))
+    disk = (raw["host"].get("disk") or {}).get("free")
+    if isinstance(disk, int) and disk < LOW_DISK:
+        message = f"only {disk / 1e9:.1f} GB are free below {plan.work_dir}: logs and kernel caches may not fit"
+        found.append(Finding(id="disk-nearly-full", severity=Severity.WARNING, message=message, subject="host.disk"))
     if detach["kill_user_processes"] and not detach["linger"]:
         message = "logind on this host kills everything of a user at logout (KillUserProcesses=yes)"
         why = "The server would die with the connection. `loginctl enable-linger` lets it live as a user service."

@@ -63,6 +63,7 @@ def main(args):
         "gpus": gpus(notes),
         "gpu_processes": gpu_processes(),
         "topology": run(["nvidia-smi", "topo", "-m"]) if shutil.which("nvidia-smi") else None,
+        "peer_read": run(["nvidia-smi", "topo", "-p2p", "r"]) if shutil.which("nvidia-smi") else None,
         "engine": engine,
         "toolchain": toolchain(args["env"]),
         "detach": detach(),
