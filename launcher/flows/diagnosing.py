@@ -10,7 +10,7 @@ from checks.model import Diagnosis
 from checks.scan import Scanned
 from checks.slow_paths import decode_lines
 from launcher.flows.diagnose import diagnose_log, diagnose_scanned
-from launcher.flows.validate import LogView
+from launcher.flows.log_view import LogView
 from launcher.logfile import chunks
 from launcher.runs import Run, State
 

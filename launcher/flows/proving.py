@@ -26,8 +26,9 @@ from launcher.endpoint import Endpoint
 from launcher.errors import UsageError
 from launcher.flows import baselines
 from launcher.flows.deeper import deeper, wishes
+from launcher.flows.log_view import LogView
 from launcher.flows.soak import EVERY, duration, soak
-from launcher.flows.validate import LogView, validate
+from launcher.flows.validate import validate
 from launcher.probing.forward import forwarded
 from launcher.runs import RunStore
 from launcher.transport.base import Transport

@@ -7,7 +7,7 @@ Works on any reachable server, started by us or not. What is asked and how it is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -17,22 +17,15 @@ from checks.probe_context import Context, ExpectError, parse_baseline, parse_exp
 from checks.probe_entry import SUITES, Probe
 from checks.probe_model import Answer, Ask, Measured, verdict
 from checks.probes import of_suite, probes
-from checks.slow_paths import DecodeLine, name_in, slow_paths
+from checks.slow_paths import name_in, slow_paths
 from checks.validation import Validation, level_of, outcome_of, settle, summary_of
 from checks.yamlfile import did_you_mean
 from launcher.clock import Clock
 from launcher.endpoint import Endpoint
 from launcher.errors import LauncherError, UsageError
+from launcher.flows.log_view import LogView
 from launcher.probing.pool import run_probes
 from launcher.probing.send import send
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogView:
-    """What the log of the server says that probes cannot see."""
-
-    ledger: tuple[Match, ...] = ()
-    decode: tuple[DecodeLine, ...] = ()
 
 
 def validate(  # noqa: PLR0913 - the flow's whole input, all of it by keyword

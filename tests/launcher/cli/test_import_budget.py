@@ -38,6 +38,8 @@ def test_help_loads_no_command_line_library_at_all(tmp_path: Path) -> None:
         ("launch", "baseline", "show"),
         ("launch", "check", "nextn-aggressive", "--engine", "0.5.10", "--json"),
         ("diagnose", "log", "/dev/null", "--json"),
+        ("diagnose", "last-crash", "--json"),
+        ("diagnose", "unknowns"),
     ],
 )
 def test_offline_commands_load_nothing_that_reaches_a_host(tmp_path: Path, words: tuple[str, ...]) -> None:

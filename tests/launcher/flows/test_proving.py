@@ -16,8 +16,9 @@ from checks.validation import Level, as_dict
 from launcher.clock import FakeClock
 from launcher.endpoint import Endpoint
 from launcher.errors import UsageError
+from launcher.flows.log_view import LogView
 from launcher.flows.proving import Subject, Wishes, prove, wishes_of
-from launcher.flows.validate import LogView, read_server_info
+from launcher.flows.validate import read_server_info
 from launcher.runs import RunStore
 from launcher.transport.local import LocalTransport
 from tests.support.fake_server import serving
