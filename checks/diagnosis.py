@@ -27,6 +27,7 @@ DECISIVE = 20
 NEAR_LINES = 60
 """How far from a crash an ordinary line may stand to be taken for its cause."""
 
+NO_LOG = "nothing in it looks like the log of an engine"
 Lookup = Callable[[str], Entry | None]
 """The whole entry of an id: why it happens, what helps. Asked for the cause only: reading an entry takes 2 ms."""
 
@@ -202,6 +203,8 @@ def _moved(last: Line | None) -> str:
 
 def _notes(reading: Reading, incident: Incident | None) -> Iterator[str]:
     """What the judgement could not rest on."""
+    if not reading.milestones and not any(line.headed for line in reading.scanned.lines):
+        yield NO_LOG
     if incident:
         yield from incident.notes
     first = reading.milestones[0].phase if reading.milestones else ""

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from checks.diagnosis import NO_LOG
 from checks.model import Diagnosis, Evidence, Match, Remedy
 
 
@@ -27,7 +28,9 @@ def log(
         sys.stdout.write(json.dumps(document(found), ensure_ascii=False) + "\n")
     else:
         sys.stdout.write(plain(found))
-    return 0 if found.healthy else 1 if found.cause else 5
+    if found.cause:
+        return 1
+    return 0 if found.healthy and NO_LOG not in found.notes else 5
 
 
 def document(found: Diagnosis) -> dict[str, Any]:
