@@ -108,7 +108,7 @@ def _live(profile: Profile, name: str, hosts_file: Path | None, *, fast: bool) -
     host = host_of(name, hosts_file)
     with connected(host) as transport:
         try:
-            prepared = prepare(transport, profile, host, SystemClock().now().date())
+            prepared = prepare(transport, profile, host, SystemClock().now())
         except HostCommandFailed as error:  # no python3, no engine, a shell that runs nothing: a finding, too
             return [Finding(id="host-cannot-be-asked", severity=Severity.ERROR, message=error.message, why=error.hint)]
         found = list(prepared.findings)

@@ -91,7 +91,7 @@ class Desk:
 def launch(desk: Desk, profile: Profile, host: Host, options: Options) -> LaunchOutcome:
     """The whole launch. Raises LauncherError for what is not the run's own end (host unreachable, port taken…)."""
     wanted = wishes_of(profile.expectations, desk.store, profile.path)
-    prepared = prepare(desk.transport, profile, host, desk.clock.now().date())
+    prepared = prepare(desk.transport, profile, host, desk.clock.now())
     if options.ask_engine and not prepared.errors and not passed_before(desk.store, prepared.plan):
         desk.observer.say("asking the engine itself whether it takes these arguments (as long as importing it takes)")
         prepared = with_dry_run(prepared, dry_run(desk.transport, prepared), desk.clock.now().date())

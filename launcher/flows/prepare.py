@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 from checks import constraints
@@ -23,6 +23,7 @@ from launcher.profiles import for_engine
 from launcher.transport.base import Transport
 
 LOW_DISK = 2 * 10**9  # bytes
+CLOCK_SKEW = 120.0  # seconds; a slow look at the host takes a few
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,7 @@ class Prepared:
         return tuple(finding for finding in self.findings if finding.severity is Severity.ERROR)
 
 
-def prepare(transport: Transport, profile: Profile, host: Host, today: date) -> Prepared:
+def prepare(transport: Transport, profile: Profile, host: Host, now: datetime) -> Prepared:
     """Look at the host, decide the plan, judge it. Raises PlanRefused, HostCommandFailed, HostUnreachable."""
     raw = look(transport, profile, host)
     version = engine_version(raw)
@@ -68,9 +69,13 @@ def prepare(transport: Transport, profile: Profile, host: Host, today: date) -> 
     profile = for_engine(profile, version)
     plan = make_plan(profile, schema, target)
     launch = to_launch(raw, plan.flags, plan.env, asked_packages())
-    ours = [*host_findings(raw, plan), *range_finding(profile, schema)]
+    ours = [
+        *host_findings(raw, plan),
+        *([] if host.replay else clock_finding(raw, now)),
+        *range_finding(profile, schema),
+    ]
     found = [*ours, *(item for item in constraints.check(launch, rules()) if item.id not in {own.id for own in ours})]
-    findings, accepted = settle(found, profile.accept, today)
+    findings, accepted = settle(found, profile.accept, now.date())
     return Prepared(
         profile=profile,
         plan=plan,
@@ -133,6 +138,15 @@ def range_finding(profile: Profile, schema: FlagSchema) -> list[Finding]:
             subject="engine",
         )
     ]
+
+
+def clock_finding(raw: Mapping[str, Any], now: datetime) -> list[Finding]:
+    """The host's clock against ours. Times of logs and runs are compared, and tokens of a hub expire by them."""
+    skew = raw["host"]["time"] - now.timestamp()
+    if abs(skew) < CLOCK_SKEW:
+        return []
+    message = f"the host's clock is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} this one"
+    return [Finding(id="clock-skew", severity=Severity.WARNING, message=message, subject="host.time")]
 
 
 def host_findings(raw: Mapping[str, Any], plan: LaunchPlan) -> list[Finding]:

@@ -1,6 +1,7 @@
 """A recorded run plays again through the same flow, without its host."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from launcher import server
 from launcher.errors import HostCommandFailed, UsageError
 from launcher.flows.launch import Options, launch, plan_of
+from launcher.flows.prepare import clock_finding
 from launcher.hosts import resolve
 from launcher.runs import Run, State
 from launcher.transport.base import Command
@@ -63,3 +65,10 @@ def test_what_was_not_recorded_fails_as_such(recorded: Bench) -> None:
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is no run"):
         connect(resolve(f"replay:{tmp_path}"))
+
+
+@pytest.mark.parametrize(("ahead", "words"), [(3600.0, "3600 s ahead of"), (-3600.0, "3600 s behind"), (5.0, "")])
+def test_a_clock_that_is_far_off_is_a_finding(ahead: float, words: str) -> None:
+    now = datetime(2026, 11, 29, tzinfo=UTC)
+    found = clock_finding({"host": {"time": now.timestamp() + ahead}}, now)
+    assert [words in finding.message for finding in found] == ([True] if words else [])
