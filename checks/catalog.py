@@ -112,7 +112,7 @@ def load(folder: Path) -> Entry:
         engine=_range(node),
         before=tuple(constraint_from(item) for item in _list(node, "before")),
         during=tuple(_pattern(item) for item in _list(node, "during")),
-        remedies=tuple(_remedy(item) for item in _list(node, "remedies")),
+        remedies=tuple(remedy_from(item) for item in _list(node, "remedies")),
         cleared_by=tuple(_texts(node, "cleared-by")),
         references=tuple(_texts(node, "references")),
         cases=tuple(_case(item) for item in _list(node, "cases")),
@@ -153,7 +153,8 @@ def _pattern(node: Node) -> Pattern:
     return pattern
 
 
-def _remedy(node: Node) -> Remedy:
+def remedy_from(node: Node) -> Remedy:
+    """One remedy from its YAML form. Raises YamlError."""
     node.mapping(["text", "set", "unset", "env", "unset-env", "install", "upgrade", "engine", "when"])
     when, flags = node.get("when"), node.get("set")
     values = {name: _flag_value(value) for name, value in flags.mapping().items()} if flags else {}

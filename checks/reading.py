@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from checks import catalog, phases, server_args
+from checks import phases, server_args
 from checks.diagnosis import Reading, diagnose
 from checks.log_facts import merge
 from checks.model import Diagnosis
@@ -20,7 +20,7 @@ def diagnose_chunks(
 ) -> Diagnosis:
     """The diagnosis of one log. `known`: `{engine_version, gpu, model, flags, env, packages, observed, host}`, all
     optional; it goes before what the log says about itself."""
-    return judge(read(scan(chunks, index.words), index, known, engine))
+    return diagnose(read(scan(chunks, index.words), index, known, engine))
 
 
 def read(scanned: Scanned, index: Index, known: Mapping[str, Any] | None = None, engine: str = "") -> Reading:
@@ -30,8 +30,3 @@ def read(scanned: Scanned, index: Index, known: Mapping[str, Any] | None = None,
     own = server_args.read(scanned.lines)
     facts = merge(own, known or {}, engine, milestones[-1].phase if milestones else "")
     return Reading(scanned=scanned, incidents=found, milestones=milestones, facts=facts, index=index)
-
-
-def judge(reading: Reading) -> Diagnosis:
-    """The diagnosis of a log that was read, with reasons and remedies from the knowledge that ships."""
-    return diagnose(reading, catalog.entry)

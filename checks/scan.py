@@ -190,9 +190,11 @@ class _Scanner:
 
 
 def _count(data: bytes, start: int, end: int) -> int:
-    """Newlines in a part of `data`. Removing them takes 0.15 ms per MB, `bytes.count` 0.4 ms."""
-    part = data[start:end]
-    return len(part) - len(part.replace(b"\n", b""))
+    """Newlines in a part of `data`. Removing them all takes 0.23 ms per MB, `bytes.count` 0.41, copying a part 1.0."""
+    if end - start < len(data) // 2:
+        return data.count(b"\n", start, end)
+    outside = data.count(b"\n", 0, start) + data.count(b"\n", end)
+    return len(data) - len(data.replace(b"\n", b"")) - outside
 
 
 def _line_end(data: bytes, start: int, end: int) -> int:

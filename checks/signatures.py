@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from checks.finders import finder
+from checks.finders import occurrences
 from checks.loglines import Line
 from checks.match import Facts
 from checks.model import Evidence, Role
@@ -20,7 +20,6 @@ from checks.signature_index import Index, Rule
 from checks.tracebacks import Incident
 
 _MAX_EVIDENCE = 8
-_LARGE = 400_000  # characters of kept text from which on most words are searched only where one of the scan's stands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,16 +64,14 @@ def find(incidents: Sequence[Incident], index: Index, facts: Facts) -> list[Hit]
 
 
 class _Places:
-    """Where each regex stands: looked up once per regex over the whole of the kept text."""
+    """Where each regex stands: looked up once per regex, in the lines that hold a word it needs."""
 
     def __init__(self, incidents: Sequence[Incident], index: Index) -> None:
         self._incidents = incidents
         self._lines = [(number, line) for number, incident in enumerate(incidents) for line in incident.lines]
-        self._all = _Rows(range(len(self._lines)), [line.text for _, line in self._lines])
-        self._hot = self._all if len(self._all.text) < _LARGE else self._all.with_words(index.words)
-        self._words = index.words
+        self._rows_with = _rows_with(index.words, [line.text for _, line in self._lines])
         self._found: dict[str, dict[int, list[Line]]] = {}
-        self._needs = index.needs
+        self._needs, self._covers = index.needs, index.covers
 
     def of(self, rule: Rule) -> list[int]:
         """The incidents on which a rule speaks; [-1] for one that needs no incident."""
@@ -127,43 +124,30 @@ class _Places:
             self._found[regex] = found
         return self._found[regex]
 
-    def _rows(self, regex: str) -> Sequence[int]:
+    def _rows(self, regex: str) -> Iterable[int]:
         """The lines in which a regex may match."""
         need = self._needs.get(regex)
         if not need:
             return range(len(self._lines))
-        rows = self._all
-        if self._hot is not rows and all(any(word in literal for word in self._words) for literal in need):
-            rows = self._hot
-        return sorted({row for literal in need for row in rows.holding(literal)})
+        return sorted({row for literal in need for row in self._holding(literal)})
+
+    def _holding(self, literal: str) -> Iterator[int]:
+        word = self._covers.get(literal)
+        rows = self._rows_with.get(word, ()) if word else range(len(self._lines))
+        return (row for row in rows if literal in self._lines[row][1].text)
 
 
-class _Rows:
-    """Texts of some lines in one string, so that a word is searched in all of them at once."""
-
-    def __init__(self, numbers: Sequence[int], texts: Sequence[str]) -> None:
-        self._numbers = numbers
-        self.text = "\n".join(text.replace("\n", " ") for text in texts)
-        self._starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
-
-    def holding(self, word: str) -> Iterator[int]:
-        """Numbers of the lines that hold a word."""
-        place = self.text.find(word)
-        while place >= 0:
-            row = bisect_right(self._starts, place) - 1
-            yield self._numbers[row]
-            place = self.text.find(word, self._starts[row + 1])
-
-    def with_words(self, words: Sequence[str]) -> _Rows:
-        """Only the lines that hold one of these words, found in one pass."""
-        texts = self.text.split("\n")
-        data = self.text.encode()
-        starts = list(accumulate((len(text.encode()) + 1 for text in texts), initial=0))
-        find, kept, place = finder(words), [], 0
-        while (place := find(data, place, len(data))) >= 0:
-            kept.append(bisect_right(starts, place) - 1)
-            place = min(starts[kept[-1] + 1], len(data))
-        return _Rows([self._numbers[row] for row in kept], [texts[row] for row in kept])
+def _rows_with(words: Sequence[str], texts: Sequence[str]) -> dict[str, list[int]]:
+    """Word → the texts that hold it, found in one pass over all of them."""
+    encoded = [text.encode("utf-8", "replace") for text in texts]
+    starts = list(accumulate((len(text) + 1 for text in encoded), initial=0))
+    found: dict[str, list[int]] = {}
+    for word, place in occurrences(words, b"\n".join(encoded)):
+        rows = found.setdefault(words[word], [])
+        row = bisect_right(starts, place) - 1
+        if not rows or rows[-1] != row:
+            rows.append(row)
+    return found
 
 
 def by_role(hits: Iterable[Hit], role: Role) -> list[Hit]:

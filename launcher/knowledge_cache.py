@@ -17,14 +17,20 @@ from typing import Any, TypeVar
 from checks import rule_index
 from checks.catalog import KNOWLEDGE
 from checks.rule_index import Rules
-from checks.signature_index import FORMAT, Index, build
+from checks.signature_index import FORMAT, Index
 
 T = TypeVar("T")
 
 
 def index(root: Path = KNOWLEDGE, cache: Path | None = None) -> Index:
     """The log side of the knowledge under `root`. Raises YamlError when an entry is malformed."""
-    return _kept("signatures", FORMAT, build, Index.load, root, cache)
+    return _kept("signatures", FORMAT, _build_signatures, Index.load, root, cache)
+
+
+def _build_signatures(root: Path) -> dict[str, Any]:
+    from checks.signature_build import build  # rare: not loaded where the document is ready
+
+    return build(root)
 
 
 def rules(root: Path = KNOWLEDGE, cache: Path | None = None) -> tuple[Rules, ...]:

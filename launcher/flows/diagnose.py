@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from checks.diagnosis import diagnose
 from checks.model import Diagnosis
-from checks.reading import diagnose_chunks, judge, read
+from checks.reading import diagnose_chunks, read
 from checks.scan import Scanned, joined, scan
 from launcher import knowledge_cache
 
@@ -19,4 +20,4 @@ def diagnose_log(chunks: Iterable[bytes], known: Mapping[str, Any] | None = None
 def diagnose_scanned(kept: Scanned, rest: bytes, known: Mapping[str, Any] | None = None, engine: str = "") -> Diagnosis:
     """The same for a log whose host chose the lines that matter, and for what came `rest` besides."""
     index = knowledge_cache.index()
-    return judge(read(joined(kept, scan([rest], index.words)), index, known, engine))
+    return diagnose(read(joined(kept, scan([rest], index.words)), index, known, engine))

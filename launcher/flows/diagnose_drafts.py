@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from checks.reading import judge, read
+from checks.diagnosis import diagnose
+from checks.reading import read
 from checks.scaffold import NothingOpen, draft
 from checks.scan import scan
 from launcher import knowledge_cache
@@ -37,7 +38,7 @@ def _scaffold(log: str, facts: dict[str, Any], engine: str, name: str, folder: P
     try:
         files = draft(reading, name)
     except NothingOpen as error:
-        found = judge(reading)
+        found = diagnose(reading)
         said = f"{found.cause.id}: {found.sentence}" if found.cause else found.sentence
         raise UsageError(f"nothing to draft from: {said}", hint=str(error)) from error
     except ValueError as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from checks import catalog, phases, server_args, signature_index
+from checks import phases, server_args, signature_build
 from checks.diagnosis import Reading, diagnose
 from checks.log_facts import merge
 from checks.model import Diagnosis
@@ -77,7 +77,7 @@ EXPECTED = {
 
 @pytest.fixture(scope="module")
 def index() -> Index:
-    return Index.load(signature_index.build())
+    return Index.load(signature_build.build())
 
 
 def read(name: str) -> bytes:
@@ -90,7 +90,7 @@ def judge(data: bytes, index: Index) -> Diagnosis:
     found = phases.milestones(scanned.lines, index.phases)
     facts = merge(server_args.read(scanned.lines), {}, "", found[-1].phase if found else "")
     reading = Reading(scanned=scanned, incidents=incidents(scanned.lines), milestones=found, facts=facts, index=index)
-    return diagnose(reading, catalog.entry)
+    return diagnose(reading)
 
 
 def test_every_log_is_listed() -> None:

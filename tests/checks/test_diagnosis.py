@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from checks import catalog, phases, server_args, signature_index
+from checks import catalog, phases, server_args, signature_build
 from checks.diagnosis import Reading, diagnose
 from checks.log_facts import merge
 from checks.model import Diagnosis
@@ -51,12 +51,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judge(root: Path, log: str, **known: Any) -> Diagnosis:
-    index = Index.load(signature_index.build(root))
+    index = Index.load(signature_build.build(root))
     scanned = scan([log.encode()], index.words)
     found = phases.milestones(scanned.lines, index.phases)
     facts = merge(server_args.read(scanned.lines), known, str(known.pop("engine", "")), "")
     reading = Reading(scanned=scanned, incidents=incidents(scanned.lines), milestones=found, facts=facts, index=index)
-    return diagnose(reading, lambda name: catalog.entry(name, root))
+    return diagnose(reading)
 
 
 def cause(found: Diagnosis) -> str | None:

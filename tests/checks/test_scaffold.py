@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from checks.catalog import load
-from checks.reading import judge, read
+from checks.diagnosis import diagnose
+from checks.reading import read
 from checks.scaffold import NothingOpen, draft
 from checks.scan import scan
-from checks.signature_index import Index, build
+from checks.signature_build import build
+from checks.signature_index import Index
 
 SITE = "/opt/venv/lib/python3.12/site-packages/sglang/srt"
 LOG = f"""[2026-11-29 15:16:16] Load weight begin. avail mem=139.13 GB
@@ -54,10 +56,10 @@ def test_a_completed_draft_recognises_its_own_log(index: Index, tmp_path: Path) 
     log = (folder / "match-0.5.12.log").read_bytes()
     other = log.replace(b"'kv-3'", b"'kv-9'").replace(b"4096", b"77")
     for data in (log, other):
-        found = judge(read(scan([data], judge_with.words), judge_with))
+        found = diagnose(read(scan([data], judge_with.words), judge_with))
         assert found.cause is not None and found.cause.id == "pool-loses-pages"
     miss = (folder / "miss-other-message.log").read_bytes()
-    assert judge(read(scan([miss], judge_with.words), judge_with)).cause is None
+    assert diagnose(read(scan([miss], judge_with.words), judge_with)).cause is None
 
 
 def test_there_is_nothing_to_draft_from_a_known_failure(index: Index) -> None:

@@ -50,7 +50,7 @@ def test_chunks_may_be_cut_anywhere(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", corpus(), ids=lambda path: path.name)
-def test_the_standard_library_finds_what_re2_finds(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_standard_library_finds_what_hyperscan_finds(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = data_of(path)
     expected = scan.scan([data], WORDS)
     monkeypatch.setattr(scan, "finder", plain)

@@ -1,10 +1,13 @@
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from checks import signature_index, signatures
+from checks import catalog, signature_build, signatures
 from checks.loglines import parse
+from checks.model import Role
 from checks.scan import scan
 from checks.signature_index import Index
 from checks.signatures import Hit
@@ -29,7 +32,7 @@ def index_of(tmp_path: Path, **causes: str) -> Index:
         folder = tmp_path / "causes" / name
         folder.mkdir(parents=True)
         (folder / "cause.yaml").write_text(f"title: {name}\nduring:\n{during}")
-    return Index.load(signature_index.build(tmp_path))
+    return Index.load(signature_build.build(tmp_path))
 
 
 def find(index: Index, text: str, **facts: Any) -> list[Hit]:
@@ -113,20 +116,28 @@ def test_a_malformed_regex_names_its_file_and_line(tmp_path: Path) -> None:
 
 
 def test_the_index_survives_being_written_down(tmp_path: Path) -> None:
-    import json
-
-    document = signature_index.build()
+    document = signature_build.build()
     assert Index.load(json.loads(json.dumps(document))) == Index.load(document)
     assert len(Index.load(document).rules) > 100 and tmp_path
 
 
-def test_a_large_text_is_searched_only_where_a_word_stands_and_the_same_is_found(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    judge = Index.load(signature_index.build())
+def test_without_the_word_index_the_same_is_found() -> None:
+    judge = Index.load(signature_build.build())
+    slow = replace(judge, covers={})  # every literal is looked for in every line
     for path in sorted(CORPUS.rglob("*.log")):
         found = incidents(scan([path.read_bytes()], judge.words).lines)
-        whole = {(hit.rule.entry, hit.incident) for hit in signatures.find(found, judge, {})}
-        with monkeypatch.context() as patch:
-            patch.setattr(signatures, "_LARGE", 0)
-            assert {(hit.rule.entry, hit.incident) for hit in signatures.find(found, judge, {})} == whole
+        expected = {(hit.rule.entry, hit.incident) for hit in signatures.find(found, slow, {})}
+        assert {(hit.rule.entry, hit.incident) for hit in signatures.find(found, judge, {})} == expected
+
+
+def test_what_is_said_about_a_cause_survives_being_written_down() -> None:
+    document = json.loads(json.dumps(signature_build.build()))
+    index = Index.load(document)
+    for entry in catalog.entries():
+        if entry.role is not Role.CAUSE:
+            continue
+        said = index.remedies(entry.id)
+        assert index.why(entry.id) == entry.why
+        assert [replace(item, when=None) for item in said] == [replace(item, when=None) for item in entry.remedies]
+        conditions = zip((item.when for item in said), (item.when for item in entry.remedies), strict=True)
+        assert all((new and new.names) == (old and old.names) for new, old in conditions)

@@ -1,0 +1,48 @@
+"""Both ways of finding words agree with the obvious one."""
+
+from bisect import bisect_right
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checks import finders
+
+LETTERS = st.text(alphabet="abc \n", max_size=400)
+WORDS = st.lists(st.text(alphabet="abc ", min_size=1, max_size=4), min_size=1, max_size=6, unique=True)
+
+
+def hit_lines(find: finders.Finder, data: bytes) -> list[int]:
+    """Numbers of the lines on which a search that starts again behind each hit's line stops."""
+    starts = [0] + [place + 1 for place, byte in enumerate(data) if byte == 10]
+    found, at = [], 0
+    while (place := find(data, at, len(data))) >= 0:
+        found.append(bisect_right(starts, place) - 1)
+        at = starts[found[-1] + 1] if found[-1] + 1 < len(starts) else len(data)
+    return found
+
+
+@given(LETTERS, WORDS, st.sampled_from([8, 64, 65_536]))
+def test_every_line_that_holds_a_word_is_found_and_no_other(text: str, words: list[str], segment: int) -> None:
+    expected = [row for row, line in enumerate(text.split("\n")) if any(word in line for word in words)]
+    needles = [word.encode() for word in words]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(finders, "_SEGMENT_BYTES", segment)
+        patch.setattr(finders, "_PIECE_BYTES", segment // 4)
+        assert hit_lines(finders.finder(words), text.encode()) == expected
+        assert hit_lines(finders.PlainFinder(needles), text.encode()) == expected
+
+
+@given(LETTERS, WORDS)
+def test_every_occurrence_is_told_once_with_or_without_hyperscan(text: str, words: list[str]) -> None:
+    def rows(found: object) -> set[tuple[int, int]]:
+        return {(word, text.count("\n", 0, place)) for word, place in found}  # type: ignore[attr-defined]
+
+    expected = {
+        (index, row) for index, word in enumerate(words) for row, line in enumerate(text.split("\n")) if word in line
+    }
+    data = text.encode()
+    assert rows(finders.occurrences(words, data)) == expected
+    assert rows(finders._one_by_one(words, data)) == expected
+    inside = ((word, place) for word, place in finders.occurrences(words, data))
+    assert all(data[: place + 1].endswith(words[word].encode()) for word, place in inside)
