@@ -28,7 +28,7 @@ stop: $(VENV)/.ready ## stop everything that `make run` started
 	@$(BIN)/launch stop --all --host local
 
 test: system $(VENV)/.ready lint ## the whole suite without the engine
-	@$(BIN)/pytest -n 4 -m 'not engine'
+	@$(BIN)/pytest -n 6 --dist worksteal -m 'not engine'
 
 engine-test: system engine ## the suite's tests on the real engine
 	@$(BIN)/pytest -m engine -v

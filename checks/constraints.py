@@ -36,7 +36,7 @@ def constrain(facts: Facts, rules: Iterable[Rules] | None = None) -> list[Findin
     for item in of_entries() if rules is None else rules:
         rule = first_holding(item, facts)
         if rule is not None:
-            found.append(_finding(item.id, rule, facts))
+            found.append(finding(item.id, rule, facts))
     return found
 
 
@@ -48,7 +48,8 @@ def first_holding(item: Rules | Entry, facts: Facts) -> Constraint | None:
     return next((rule for rule in item.before if rule.engine.contains(version) and rule.when.holds(facts)), None)
 
 
-def _finding(slug: str, rule: Constraint, facts: Facts) -> Finding:
+def finding(slug: str, rule: Constraint, facts: Facts) -> Finding:
+    """What a rule that holds has to say about these facts."""
     known = entry(slug)
     seen = sorted(name for name in rule.when.names if facts.get(name) is not None)
     return Finding(

@@ -18,6 +18,15 @@ from tests.support.sshd import Sshd
 GPU_BOX = "gpu-box"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The index of the knowledge is built once for all workers, and nobody's own cache is touched."""
+    base = tmp_path_factory.getbasetemp()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str((base.parent if base.name.startswith("popen-") else base) / "cache"))
+        yield
+
+
 @pytest.fixture(scope="session")
 def sshd_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """$HOME of whoever logs in through `sshd_server`: empty, so that nobody's .bashrc slows or bends the tests."""

@@ -11,14 +11,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from checks import facts as fact_builder
-from checks.catalog import Constraint, Entry, entry
-from checks.constraints import fill
+from checks.catalog import Constraint
+from checks.constraints import finding
 from checks.engines import load
 from checks.facts import Launch
 from checks.flag_check import check_flags
 from checks.match import Facts
-from checks.model import Evidence, Finding
-from checks.remedies import fitting
+from checks.model import Finding
 from checks.rule_index import Rules
 
 _MISSING = object()
@@ -48,7 +47,6 @@ class Rulebook:
     def __init__(self, rules: Iterable[Rules]) -> None:
         self._rules = tuple(rules)
         self._releases: dict[str | None, _Release] = {}
-        self._entries: dict[str, Entry | None] = {}
         names = {name for item in self._rules for rule in item.before for name in rule.when.names}
         self.packages = frozenset(name.removeprefix("package.") for name in names if name.startswith("package."))
 
@@ -71,7 +69,7 @@ class Rulebook:
             item = release.live[number]
             if item.cause not in spoken:
                 spoken.add(item.cause)
-                yield self._finding(item.cause, item.rule, facts)
+                yield finding(item.cause, item.rule, facts)
 
     def _release(self, version: str | None) -> _Release:
         if version not in self._releases:
@@ -88,24 +86,6 @@ class Rulebook:
                     asking.setdefault(name, []).append(number)
             self._releases[version] = _Release(live, {name: tuple(numbers) for name, numbers in asking.items()})
         return self._releases[version]
-
-    def _finding(self, slug: str, rule: Constraint, facts: Facts) -> Finding:
-        known = self._entry(slug)
-        seen = sorted(name for name in rule.when.names if facts.get(name) is not None)
-        return Finding(
-            id=slug,
-            severity=rule.severity,
-            message=fill(rule.message, facts),
-            why=known.why if known else "",
-            evidence=tuple(Evidence(text=f"{name} = {facts[name]}", source=name) for name in seen),
-            remedies=fitting(known.remedies, facts, {}) if known else (),
-            subject=rule.subject,
-        )
-
-    def _entry(self, slug: str) -> Entry | None:
-        if slug not in self._entries:
-            self._entries[slug] = entry(slug)
-        return self._entries[slug]
 
 
 def _to_ask(release: _Release, facts: Facts) -> Iterable[int]:

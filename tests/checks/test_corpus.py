@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from checks import phases, server_args, signature_build
+from checks import phases, server_args
 from checks.diagnosis import Reading, diagnose
 from checks.log_facts import merge
 from checks.model import Diagnosis
 from checks.scan import scan
 from checks.signature_index import Index
 from checks.tracebacks import incidents
+from tests.support import shipped
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 HEALTHY = "healthy"
@@ -77,7 +78,7 @@ EXPECTED = {
 
 @pytest.fixture(scope="module")
 def index() -> Index:
-    return Index.load(signature_build.build())
+    return shipped.index()
 
 
 def read(name: str) -> bytes:

@@ -11,6 +11,7 @@ from checks.scaffold import NothingOpen, draft
 from checks.scan import scan
 from checks.signature_build import build
 from checks.signature_index import Index
+from tests.support import shipped
 
 SITE = "/opt/venv/lib/python3.12/site-packages/sglang/srt"
 LOG = f"""[2026-11-29 15:16:16] Load weight begin. avail mem=139.13 GB
@@ -26,7 +27,7 @@ RuntimeError: pool 'kv-3' at 0x7f00 lost 12 pages (of 4096) under /data/models/m
 
 @pytest.fixture(scope="module")
 def index() -> Index:
-    return Index.load(build())
+    return shipped.index()
 
 
 def drafted(index: Index, log: str = LOG, name: str = "pool-loses-pages") -> dict[str, str]:

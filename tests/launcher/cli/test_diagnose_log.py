@@ -17,11 +17,6 @@ def diagnose(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]
     return code, capsys.readouterr().out
 
 
-@pytest.fixture(autouse=True)
-def cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 def test_a_named_cause_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
     code, out = diagnose(capsys, str(CORPUS / "0.5.11-h200" / "nextn-nobuf.log"), "--engine", "0.5.11", "--json")
     found = json.loads(out)

@@ -26,7 +26,6 @@ def crash(place: str, number: int) -> str:
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("SGLANG_LAUNCHER_STATE", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     return RunStore()

@@ -32,6 +32,10 @@ FAST = {"verdicts": [], "samples": {"speed": {"decode": [100.0, 101.0, 99.0, 100
 SLOW = {"verdicts": [], "samples": {"speed": {"decode": [80.0, 81.0, 79.0, 80.5, 79.5]}}}
 
 
+# Both transports are held to one contract elsewhere; a few whole trials over ssh are enough.
+LOCALLY = pytest.mark.parametrize("transport", ["local"], indirect=True)
+
+
 @pytest.fixture
 def host(tmp_path: Path, transport: Transport) -> Iterator[Bench]:
     made = bench(tmp_path, transport)
@@ -77,11 +81,13 @@ def test_a_slower_profile_is_worse_and_nothing_of_either_is_left(host: Bench) ->
     assert running(host) == []
 
 
+@LOCALLY
 def test_a_faster_profile_is_better(host: Bench) -> None:
     [trial] = host_tier(host.desk, [pair(host)], host.host, HostTier(), speeds({"1": SLOW, "16": FAST}))
     assert trial.verdict == "better"
 
 
+@LOCALLY
 def test_rounds_alternate_which_side_begins(host: Bench) -> None:
     [trial] = host_tier(host.desk, [pair(host)], host.host, HostTier(rounds=2), MEASURED)
     assert trial.verdict == "worse"
@@ -104,6 +110,7 @@ def test_a_new_profile_that_crashes_is_worse_and_what_ran_before_runs_again(host
     assert plan_of(restored) == plan_of(before)
 
 
+@LOCALLY
 def test_what_ran_before_runs_again_also_when_the_measurement_breaks(host: Bench) -> None:
     host.launch("healthy")
 
@@ -116,12 +123,14 @@ def test_what_ran_before_runs_again_also_when_the_measurement_breaks(host: Bench
     assert "restored_from" in host.desk.store.find(again).info
 
 
+@LOCALLY
 def test_a_spent_budget_is_inconclusive_and_ends_the_trial(host: Bench) -> None:
     [trial] = host_tier(host.desk, [pair(host)], host.host, HostTier(budget=0.0), MEASURED)
     assert (trial.verdict, trial.runs) == ("inconclusive", ())
     assert "the budget of 0 GPU minutes is spent" in trial.message
 
 
+@LOCALLY
 def test_a_profile_that_does_not_get_ready_within_the_budget_is_inconclusive_and_stopped(host: Bench) -> None:
     hangs = Pair(new=accepting(host.profile("hang", "page-size=16")))
     [trial] = host_tier(host.desk, [hangs], host.host, HostTier(budget=1.5 / 60), MEASURED)
@@ -129,12 +138,14 @@ def test_a_profile_that_does_not_get_ready_within_the_budget_is_inconclusive_and
     assert running(host) == []
 
 
+@LOCALLY
 def test_a_new_profile_is_compared_with_its_stored_baseline(host: Bench) -> None:
     alone = Pair(new=accepting(host.profile("healthy", "page-size=16")), baseline=FAST)
     [trial] = host_tier(host.desk, [alone], host.host, HostTier(), MEASURED)
     assert (trial.verdict, "against the stored baseline" in trial.message) == ("worse", True)
 
 
+@LOCALLY
 def test_a_run_that_somebody_else_started_is_left_alone(host: Bench, tmp_path: Path) -> None:
     run = host.launch("healthy").run
     assert run is not None
@@ -147,6 +158,7 @@ def test_a_run_that_somebody_else_started_is_left_alone(host: Bench, tmp_path: P
     assert running(host) == [run.id]
 
 
+@LOCALLY
 def test_a_run_whose_secret_is_not_set_here_is_not_stopped(host: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "not-a-real-one")
     run = host.launch("healthy", envs=("HF_TOKEN",)).run
