@@ -49,13 +49,18 @@ class ShapeFinder:
 
     def _plain(self, start: int, end: int) -> int:
         place = self._find(self._data, start, end)
-        self._hits += place >= 0
-        self._bytes += (end if place < 0 else place) - self._cursor
+        self._weigh(place >= 0, (end if place < 0 else place) - self._cursor)
+        if self._dense:
+            self._segment = (0, 0)
+        return place
+
+    def _weigh(self, hits: int, size: int) -> None:
+        """After every so many bytes: is it worth while to remember shapes, from here on?"""
+        self._hits += hits
+        self._bytes += size
         if self._bytes >= _PROBE_BYTES:
             self._dense = self._hits > self._bytes * _DENSE
-            self._segment = (start, start)
             self._hits = self._bytes = 0
-        return place
 
     def _shaped(self, start: int, end: int) -> int:
         while start < end:
@@ -77,7 +82,9 @@ class ShapeFinder:
         shapes = part.translate(None, _DIGITS).split(b"\n")
         states = list(map(self._known.get, shapes))
         self._segment, self._open = (start, stop), []
-        self.dropped += states.count(_SATURATED)
+        saturated = states.count(_SATURATED)
+        self.dropped += saturated
+        self._weigh(saturated, len(part))
         if None in states:
             new: dict[bytes, int] = {}
             for row, state in enumerate(states):
@@ -99,6 +106,7 @@ class ShapeFinder:
             self.dropped += state
             return -1
         place = self._find(self._data, first, last) if last > first else -1
+        self._hits += place >= 0
         count = self._counts[shape] = self._counts.get(shape, 0) + (place >= 0)
         if place >= 0 and count <= SAME_LIMIT:
             return place
