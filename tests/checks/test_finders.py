@@ -1,6 +1,7 @@
 """Both ways of finding words agree with the obvious one."""
 
 from bisect import bisect_right
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -46,3 +47,12 @@ def test_every_occurrence_is_told_once_with_or_without_hyperscan(text: str, word
     assert rows(finders._one_by_one(words, data)) == expected
     inside = ((word, place) for word, place in finders.occurrences(words, data))
     assert all(data[: place + 1].endswith(words[word].encode()) for word, place in inside)
+
+
+def test_threads_may_search_at_the_same_time() -> None:
+    data = b"one line without it\n" * 20_000 + b"here: abc\n"
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: list(finders.occurrences(("abc", "xyz"), data)), range(64)))
+        places = set(threads.map(lambda _: finders.finder(("abc", "xyz"))(data, 0, len(data)), range(64)))
+    assert all(item == found[0] for item in found) and len(found[0]) == 1
+    assert len(places) == 1
