@@ -5,10 +5,11 @@ Single messages mean nothing here; that is in `knowledge/`. Unknown is an answer
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from checks import endings, signatures
+from checks import endings, phases, signatures, starts
 from checks.endings import INTERRUPTS, Ending
 from checks.loglines import Line
 from checks.match import Facts
@@ -18,6 +19,7 @@ from checks.remedies import fill, fitting
 from checks.scan import Scanned
 from checks.signature_index import Index
 from checks.signatures import Hit
+from checks.torn import is_torn, rejoined
 from checks.tracebacks import Incident
 from checks.unknown import fingerprint, phase_of, refusal, summary
 
@@ -41,10 +43,18 @@ class Reading:
 
 
 def diagnose(reading: Reading) -> Diagnosis:
-    """The judgement on one log."""
+    """The judgement on one log; where an engine was started several times in it, on the last start."""
+    *earlier, last = _starts(reading)
+    found = _judge(last)
+    if not earlier:
+        return found
+    return replace(found, notes=(_starts_note(earlier, last, found), *found.notes))
+
+
+def _judge(reading: Reading) -> Diagnosis:
     hits = signatures.find(reading.incidents, reading.index, reading.facts)
     ending = endings.read(reading.scanned.lines, reading.incidents)
-    cause = choose(reading.incidents, hits, ending)
+    cause, doubt = _agreed(reading, hits, ending)
     open_ones = [] if cause else list(_unexplained(reading.incidents, hits, ending))
     at = reading.incidents[cause.incident] if cause and cause.incident >= 0 else next(iter(open_ones), None)
     phase = phase_of(at, reading.milestones) if at else _last_phase(reading)
@@ -52,9 +62,9 @@ def diagnose(reading: Reading) -> Diagnosis:
     said, why = refusal(at, reading.facts.get("engine.version")) if at and not cause else ("", "")
     return Diagnosis(
         cause=match,
-        sentence=match.title if match else said or _sentence(reading, open_ones, ending),
+        sentence=match.title if match else said or next(iter(doubt), "") or _sentence(reading, open_ones, ending),
         why=fill(reading.index.why(cause.rule.entry), cause.captures) if cause else why,
-        healthy=not (cause or open_ones or ending.death or ending.stall),
+        healthy=not (cause or doubt or open_ones or ending.death or ending.stall),
         remedies=_remedies(reading, cause) if cause else (),
         symptoms=_matches(hits, Role.SYMPTOM),
         ledger=_matches(hits, Role.LEDGER),
@@ -62,12 +72,13 @@ def diagnose(reading: Reading) -> Diagnosis:
         fingerprint=fingerprint(at, phase) if at else "",
         phase=phase,
         engine=reading.facts.get("engine.version"),
-        notes=tuple(_notes(reading, at)),
+        notes=(*_notes(reading, at), *_overcome(reading, hits, ending)),
     )
 
 
 def first_open(reading: Reading) -> Incident | None:
-    """The earliest failure that nothing explains; None when a cause is found, or nothing failed."""
+    """The earliest failure of the last start that nothing explains; None when it is explained, or nothing failed."""
+    reading = _starts(reading)[-1]
     hits = signatures.find(reading.incidents, reading.index, reading.facts)
     ending = endings.read(reading.scanned.lines, reading.incidents)
     if choose(reading.incidents, hits, ending):
@@ -85,7 +96,7 @@ def choose(incidents: Sequence[Incident], hits: Iterable[Hit], ending: Ending) -
     placed = [
         best
         for number, rivals in _by_incident(hits).items()
-        if number >= 0 and not ending.after_stop(incidents[number]) and (best := _decisive(rivals))
+        if number >= 0 and not _is_past(incidents[number], ending) and (best := _decisive(rivals))
     ]
     crashes = [hit for hit in placed if incidents[hit.incident].kind != "line"]
     crash = _earliest(crashes, incidents)
@@ -93,6 +104,49 @@ def choose(incidents: Sequence[Incident], hits: Iterable[Hit], ending: Ending) -
     lines = [hit for hit in placed if hit not in crashes and _weighs(hit, crash, incidents, open_at)]
     chosen = _earliest(lines, incidents) or crash
     return chosen or _observed([hit for hit in hits if hit.incident < 0 and hit.rule.role is Role.CAUSE])
+
+
+def _starts(reading: Reading) -> tuple[Reading, ...]:
+    """The log cut where an engine was started."""
+    firsts = starts.begins(reading.scanned.lines, reading.incidents)
+    if len(firsts) < 2:
+        return (reading,)
+    return tuple(_part(reading, first, end) for first, end in zip(firsts, (*firsts[1:], sys.maxsize), strict=True))
+
+
+def _part(reading: Reading, first: int, end: int) -> Reading:
+    lines = tuple(line for line in reading.scanned.lines if first <= line.number < end)
+    found = phases.milestones(lines, reading.index.phases)
+    return replace(
+        reading,
+        scanned=replace(reading.scanned, lines=lines),
+        incidents=tuple(item for item in reading.incidents if first <= item.line < end),
+        milestones=found,
+        facts={**reading.facts, "log.phase": found[-1].phase if found else ""},
+    )
+
+
+def _starts_note(earlier: Sequence[Reading], last: Reading, found: Diagnosis) -> str:
+    firsts = [part.scanned.lines[0].number for part in (*earlier, last)]
+    ends = [_end_of(_judge(part)) for part in earlier[-starts.MOST_SHOWN :]]
+    return starts.note(firsts, [*ends, _end_of(found)], complete=not last.scanned.dropped_regions)
+
+
+def _end_of(found: Diagnosis) -> str:
+    return f"`{found.cause.id}`" if found.cause else "no failure" if found.healthy else found.fingerprint or "unknown"
+
+
+def _agreed(reading: Reading, hits: Sequence[Hit], ending: Ending) -> tuple[Hit | None, tuple[str, ...]]:
+    """The cause. Where ranks wrote over each other: unless their lines together name one that no rank's own do."""
+    cause = choose(reading.incidents, hits, ending)
+    if cause is None or cause.incident < 0 or not is_torn(reading.incidents[cause.incident]):
+        return cause, ()
+    together = rejoined(reading.incidents)
+    other = choose(together, signatures.find(together, reading.index, reading.facts), ending)
+    named = {best.rule.entry for rivals in _by_incident(hits).values() if (best := _decisive(rivals))}
+    if other is None or other.rule.entry in named:
+        return cause, ()
+    return None, (f"unknown: ranks wrote over each other; it may be `{cause.rule.entry}` or `{other.rule.entry}`",)
 
 
 def _earliest(hits: Sequence[Hit], incidents: Sequence[Incident]) -> Hit | None:
@@ -107,6 +161,11 @@ def _weighs(hit: Hit, crash: Hit | None, incidents: Sequence[Incident], open_at:
     if crash:
         return hit.rule.weight > crash.rule.weight
     return not open_at or abs(open_at - incidents[hit.incident].line) <= NEAR_LINES
+
+
+def _is_past(incident: Incident, ending: Ending) -> bool:
+    """Whether it only followed a request to stop, or a check of health that failed and then did not."""
+    return ending.after_stop(incident) or (incident.kind == "line" and ending.overcome(incident))
 
 
 def _by_incident(hits: Iterable[Hit]) -> dict[int, list[Hit]]:
@@ -150,11 +209,26 @@ def _unexplained(incidents: Sequence[Incident], hits: Iterable[Hit], ending: End
         interrupted = incident.last and incident.last.type.rsplit(".", 1)[-1] in INTERRUPTS
         if incident.kind == "line" or number in explained or interrupted or ending.after_stop(incident):
             continue
+        if ending.overcome(incident):
+            continue
         yield incident
 
 
 def _remedies(reading: Reading, cause: Hit) -> tuple[Remedy, ...]:
     return fitting(reading.index.remedies(cause.rule.entry), reading.facts, cause.captures)
+
+
+def _overcome(reading: Reading, hits: Iterable[Hit], ending: Ending) -> Iterator[str]:
+    """What failed without stopping the engine, and means nothing that is known."""
+    explained = {hit.incident for hit in hits}
+    items = [
+        incident
+        for number, incident in enumerate(reading.incidents)
+        if incident.kind == "traceback" and number not in explained and ending.overcome(incident)
+    ]
+    if items:
+        more = f" and {len(items) - 1} more" if len(items) > 1 else ""
+        yield f"the engine went on after {summary(items[0])}{more}"
 
 
 def _last_phase(reading: Reading) -> str:
@@ -210,5 +284,7 @@ def _notes(reading: Reading, incident: Incident | None) -> Iterator[str]:
     first = reading.milestones[0].phase if reading.milestones else ""
     if first not in ("", "import", "args", "distributed"):
         yield f"the log starts in phase `{first}`: what the engine said before, its arguments among it, is missing"
+    if incident and not reading.facts.get("engine.version"):
+        yield "the log does not name the engine's release: remedies are spelled for the newest (--engine says which)"
     if reading.scanned.dropped_regions:
         yield f"{reading.scanned.dropped_regions} repeated or middle parts of this noisy log were not looked at"

@@ -29,6 +29,9 @@ _STALL = re.compile(
     r"Health check failed\. Server couldn't get a response|[Ww]atchdog timeout \(|Watchdog caught collective"
 )
 _ALIVE = re.compile(r"Decode batch|\" 200 OK|fired up and ready")
+_WORK = re.compile(r'Decode batch|Prefill batch|" 200 OK')
+# That all ranks work: the front end answers other requests, and one rank begins a batch, while another stands still.
+_MOVES = re.compile(r'Decode batch|"GET /health(?:_generate)? [^"]*" 200')
 _STUCK_AT_STOP = "received while health check failed"
 
 
@@ -40,18 +43,31 @@ class Ending:
     death: int = 0  # it went down without having been asked
     stall: int = 0  # it stopped answering and nothing moved afterwards
     last: Line | None = None  # the last line that shows progress
+    alive: int = 0  # the last line that shows it answering
+    passed: int = 0  # the last line of a standstill after which the scheduler worked again
 
     def after_stop(self, incident: Incident) -> bool:
         """Whether an incident only followed a request to stop."""
         return bool(self.stop) and incident.line > self.stop
 
+    def overcome(self, incident: Incident) -> bool:
+        """Whether the engine went on: one check of health failed and then did not, or it answers and never died."""
+        stood_still = any(_STALL.search(line.text) for line in incident.lines)
+        if stood_still and incident.kind == "line" and incident.lines[-1].number <= self.passed:
+            return True  # whatever it died of later
+        failed = incident.kind == "traceback" or stood_still
+        return failed and not self.death and not self.stall and self.alive > incident.lines[-1].number
+
 
 def read(lines: Sequence[Line], incidents: Iterable[Incident]) -> Ending:
     """The ending of a log, from what was kept of it."""
-    stop, death, stall = 0, 0, 0
+    stop, death, stall, alive, still, passed = 0, 0, 0, 0, 0, 0
     interrupted = {item.line for item in incidents if item.last and item.last.type == INTERRUPTS[0]}
     for line in lines:
         text = line.text
+        alive = line.number if _WORK.search(text) else alive
+        still = line.number if _STALL.search(text) else still
+        passed = still if still and _MOVES.search(text) else passed
         if _START in text:
             stop = 0  # started again afterwards
         elif not stop and (_STOP.search(text) or line.number in interrupted):
@@ -62,7 +78,7 @@ def read(lines: Sequence[Line], incidents: Iterable[Incident]) -> Ending:
             stall = line.number
         elif stall and _ALIVE.search(text):
             stall = 0
-    return Ending(stop=stop, death=death, stall=stall, last=_last_moved(lines))
+    return Ending(stop=stop, death=death, stall=stall, last=_last_moved(lines), alive=alive, passed=passed)
 
 
 def _last_moved(lines: Sequence[Line]) -> Line | None:

@@ -6,6 +6,7 @@ raw). Not the search for what matters (`scan`), not the grouping into incidents 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,16 +24,17 @@ _HEAD = re.compile(
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _BAR = re.compile(r"\d+%\|[^|]*\|? *\d|\d+(?:\.\d+)?(?:it|ex)/s\]|\d+% Completed \|")
-# docker compose, kubectl --timestamps/--prefix, journald, srun --label, mpirun --tag-output, ray
+_STAMP = r"\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:?\d\d) (?:std(?:out|err) [FP] |\S{1,64} [^\s\[]{1,64}\[\d+\]: )?"
+# docker compose, kubectl --timestamps/--prefix, journald, srun --label, mpirun --tag-output, ray, vLLM's workers
 _CONTAINER = re.compile(
-    r"(?:[\w.-]{1,64} *\| "
-    r"|\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:?\d\d) (?:std(?:out|err) [FP] |\S{1,64} [^\s\[]{1,64}\[\d+\]: )?"
-    r"|\d{1,4}: "
-    r"|\[\d+,\d+\]<std(?:out|err)>:"
-    r"|\[pod/[^\]]{1,128}\] "
-    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S{1,64} [^\s\[]{1,64}\[\d+\]: "
-    r"|\(\w{1,64} pid=\d+[^)]{0,64}\) )"
+    rf"(?:(?P<compose>[\w.-]{{1,64}}) *\| |{_STAMP}|(?P<task>\d{{1,4}}): |\[(?P<mpi>\d+,\d+)\]<std(?:out|err)>:"
+    r"|\[(?P<pod>pod/[^\]]{1,128})\] |[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S{1,64} [^\s\[]{1,64}\[\d+\]: "
+    r"|\((?P<worker>\w{1,64} pid=\d+)[^)]{0,64}\) (?:[A-Z]{4,8} \d\d-\d\d \d\d:\d\d:\d\d \[[\w./-]{1,64}:\d+\] )?)"
+    rf"(?:{_STAMP})?"
 )
+# --log-requests: what users asked and what the model said is no word of the engine's
+_QUOTED = re.compile(r"(?:Receive|Finish): obj=|\{\"timestamp\": \"[^\"]{1,40}\", \"event\": \"request\.")
+_QUOTED_CHARS = 40
 _TORCH_RANK = re.compile(r"\[rank(\d+)\]: ?")
 
 
@@ -45,10 +47,13 @@ class Line:
     time: str = ""  # as printed; empty for raw lines
     rank: str = ""  # "DP0 TP1", "rank3"; empty with one process
     headed: bool = False  # it began with [time]
+    stream: str = ""  # the container, pod, task or worker that a collector put in front; empty without
 
 
 def parse(raw: bytes, number: int) -> Iterator[Line]:
     """The Lines of one newline-terminated piece of a log. Never raises; blank input gives one blank Line."""
+    if raw.startswith(b'{"') and len(raw) < MAX_ARGS_CHARS:
+        raw = _unwrapped(raw)
     pieces = [piece for piece in raw.split(b"\r") if piece.strip()]
     if not pieces:
         yield Line(number=number, text="")
@@ -71,6 +76,16 @@ def is_bar(text: str) -> bool:
     return _BAR.search(text) is not None
 
 
+def _unwrapped(raw: bytes) -> bytes:
+    """The text in a line of Docker's own log files, or of a collector's: one JSON object a line."""
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        return raw
+    text = next((found[key] for key in ("log", "message", "msg") if isinstance(found.get(key), str)), None)
+    return raw if text is None else text.rstrip("\n").replace("\n", " ").encode("utf-8", "replace")
+
+
 def _decode(raw: bytes) -> str:
     limit = MAX_ARGS_CHARS if b"server_args=" in raw[:256] else MAX_CHARS
     if len(raw) > limit:
@@ -88,12 +103,15 @@ def _records(piece: str, number: int) -> Iterator[Line]:
     if heads and not _glued(piece, heads[0]):
         heads = []
     lead = piece[: heads[0].start()] if heads else piece
-    if not heads or (lead.strip() and not _CONTAINER.fullmatch(lead)):
+    prefix = _CONTAINER.match(lead)
+    stream = prefix[prefix.lastgroup] if prefix and prefix.lastgroup else ""
+    if not heads or (lead.strip() and not (prefix and prefix.end() == len(lead))):
         yield _raw(lead, number)
     for index, head in enumerate(heads):
         end = heads[index + 1].start() if index + 1 < len(heads) else len(piece)
-        text = piece[head.end() : end]
-        yield Line(number=number, text=text, time=head["time"], rank=head["rank"].strip(), headed=True)
+        text = _without_quotes(piece[head.end() : end])
+        rank = head["rank"].strip()
+        yield Line(number=number, text=text, time=head["time"], rank=rank, headed=True, stream=stream)
 
 
 def _glued(piece: str, head: re.Match[str]) -> bool:
@@ -103,11 +121,15 @@ def _glued(piece: str, head: re.Match[str]) -> bool:
 
 
 def _raw(text: str, number: int) -> Line:
-    rank = ""
+    rank = stream = ""
     prefix = _CONTAINER.match(text)
     if prefix:
-        text = text[prefix.end() :]
+        text, stream = text[prefix.end() :], prefix[prefix.lastgroup] if prefix.lastgroup else ""
     torch_rank = _TORCH_RANK.match(text)
     if torch_rank:
         text, rank = text[torch_rank.end() :], f"rank{torch_rank[1]}"
-    return Line(number=number, text=text, rank=rank)
+    return Line(number=number, text=_without_quotes(text), rank=rank, stream=stream)
+
+
+def _without_quotes(text: str) -> str:
+    return text[:_QUOTED_CHARS] + " ..." if _QUOTED.match(text) else text

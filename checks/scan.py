@@ -18,10 +18,13 @@ from checks.shapes import SAME_LIMIT, ShapeFinder
 
 BLOCK_BYTES = 1 << 20
 KEEP_BYTES = 2 << 20  # of the earliest and again of the latest regions; between them regions are dropped
+AGAIN_BYTES = 4 << 20  # the end of a log in which its last start is looked at again, where there are many
+LEAD_BYTES = 65_536  # what a start may have said before its arguments
 EDGE_BYTES = 16_384  # the beginning and the end of a log are kept whole
 FOLLOW_LINES = 60  # raw lines kept after a hit: the rest of a message
 LEAD_LINES = 12  # raw lines kept before a hit: the beginning of its record
 _DIGITS = b"0123456789"
+_START = b"server_args="
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +46,7 @@ class _Region:
 
 def scan(chunks: Iterable[bytes], words: Sequence[str]) -> Scanned:
     """The lines around every occurrence of a word, and both ends of the log. Chunks may be cut anywhere."""
-    scanner = _Scanner(ShapeFinder(finder(words)))
+    scanner = _Scanner(words)
     for data, start, end in _blocks(chunks):
         scanner.take(data, start, end)
     return scanner.result()
@@ -92,10 +95,12 @@ def _blocks(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int, int]]:
 class _Scanner:
     """State of one pass over a log."""
 
-    def __init__(self, find: ShapeFinder) -> None:
-        self._find = find
-        self._offset = 0
-        self._number = 1
+    def __init__(self, words: Sequence[str], offset: int = 0, number: int = 1) -> None:
+        self._words = words
+        self._find = ShapeFinder(finder(words))
+        self._offset = offset
+        self._number = number
+        self._blocks: deque[tuple[int, int, bytes, int, int]] = deque()  # the latest: offset, number, data, start, end
         self._follow = 0  # raw lines still owed to the last hit of the previous block
         self._head = b""
         self._tail: deque[_Region] = deque()
@@ -109,6 +114,9 @@ class _Scanner:
         """Whole lines: `data[begin:end]`."""
         if len(self._head) < EDGE_BYTES:
             self._head += data[begin : min(end, begin + EDGE_BYTES - len(self._head))]
+        self._blocks.append((self._offset, self._number, data, begin, end))
+        while len(self._blocks) > 1 and self._offset - self._blocks[1][0] > AGAIN_BYTES:
+            self._blocks.popleft()
         base, number, counted = self._offset - begin, self._number, begin
         start, stop = begin, self._forward(data, begin, end)
         while True:
@@ -128,7 +136,7 @@ class _Scanner:
 
     def result(self) -> Scanned:
         """The kept lines, in order, each once."""
-        regions = [_Region(0, 1, self._head), *self._first, *self._latest, *self._tail]
+        regions = [_Region(0, 1, self._head), *self._first, *self._latest, *self._again(), *self._tail]
         pieces: dict[int, tuple[int, bytes]] = {}
         for region in regions:
             offset, number = region.offset, region.number
@@ -142,6 +150,22 @@ class _Scanner:
         total = self._number - (1 if ended else 0)
         dropped = self._dropped + self._find.dropped
         return Scanned(lines=tuple(lines), total_lines=total, total_bytes=self._offset, dropped_regions=dropped)
+
+    def _again(self) -> list[_Region]:
+        """The last of many starts once more: what is equal to earlier ones was dropped, and this one is judged."""
+        if not (self._dropped or self._find.dropped):
+            return []
+        data = b"".join(data[start:end] for _, _, data, start, end in self._blocks)
+        last = data.rfind(_START)
+        if last < 0:
+            return []
+        # what it said before its arguments, but none of the start before it
+        lead = max(last - LEAD_BYTES, data.rfind(_START, 0, last), 0)
+        first = data.find(b"\n", lead, last) + 1 or data.rfind(b"\n", 0, last) + 1
+        offset, number = self._blocks[0][:2]
+        second = _Scanner(self._words, offset + first, number + data.count(b"\n", 0, first))
+        second.take(data, first, len(data))
+        return [*second._first, *second._latest]
 
     def _keep_tail(self, data: bytes, begin: int, end: int) -> None:
         edge = data.rfind(b"\n", begin, max(end - EDGE_BYTES, begin)) + 1 or begin
@@ -173,7 +197,7 @@ class _Scanner:
     def _keep(self, region: _Region) -> None:
         key = hash(region.data.translate(None, _DIGITS))
         self._seen[key] = self._seen.get(key, 0) + 1
-        if self._seen[key] > SAME_LIMIT:  # regions equal but for their digits
+        if self._seen[key] > SAME_LIMIT and _START not in region.data:  # regions equal but for their digits
             self._dropped += 1
             return
         if len(self._seen) > 100_000:  # flat memory: forget who was seen, the byte bound still holds

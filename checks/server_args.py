@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from checks import starts
 from checks.loglines import Line
 from checks.model import FlagValue
 
@@ -49,13 +50,14 @@ class LogFacts:
     engine: str = ""
     gpu: Mapping[str, Any] = field(default_factory=dict)
     model: Mapping[str, Any] = field(default_factory=dict)
-    starts: int = 0  # server_args lines: how often an engine was started in this log
+    starts: int = 0  # server_args lines of the last start: one for each node
 
 
 def read(lines: Iterable[Line]) -> LogFacts:
-    """The facts of a log, from its kept lines."""
+    """The facts of a log, from its kept lines; of several starts in it, those of the last."""
+    lines = starts.latest(tuple(lines))
     arguments: dict[str, Any] = {}
-    engine, gpu, model, starts = "", {}, {}, 0
+    engine, gpu, model, started = "", {}, {}, 0
     ranks: set[str] = set()
     for line in lines:
         text = line.text
@@ -63,7 +65,7 @@ def read(lines: Iterable[Line]) -> LogFacts:
             ranks.update(f"{kind}{number}" for kind, number in _RANK.findall(line.rank))
         found = _ARGS.search(text)
         if found:
-            arguments, starts = dict(parse(text[found.end() :])), starts + 1
+            arguments, started = dict(parse(text[found.end() :])), started + 1
             continue
         engine = engine or ((version := _VERSION.search(text)) and version[1]) or ""
         gpu.update(_gpu(text))
@@ -74,7 +76,7 @@ def read(lines: Iterable[Line]) -> LogFacts:
     if tensor:
         gpu.setdefault("count", tensor)
     flags = dict(_asked(arguments))
-    return LogFacts(arguments=arguments, flags=flags, engine=engine, gpu=gpu, model=model, starts=starts)
+    return LogFacts(arguments=arguments, flags=flags, engine=engine, gpu=gpu, model=model, starts=started)
 
 
 def parse(text: str) -> Iterator[tuple[str, Any]]:

@@ -5,29 +5,45 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from checks.diagnosis import NO_LOG
 from checks.model import Diagnosis, Evidence, Match, Remedy
+from launcher.cli.diagnose_view import markdown, show
+
+if TYPE_CHECKING:
+    from launcher.profile_file import Profile
 
 
 def log(
     file: Annotated[str, typer.Argument(help="log file (plain, .gz, .xz, .zst), or - for standard input")],
     engine: Annotated[str, typer.Option(help="engine release, e.g. 0.5.10; left out: read from the log")] = "",
     facts: Annotated[Path | None, typer.Option(help="JSON: engine_version, gpu, model, flags, env, observed")] = None,
+    profile: Annotated[str, typer.Option(help="profile that was launched (name, or a .yaml file)")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="one JSON document")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="for an issue or a chat")] = False,
+    apply: Annotated[str, typer.Option("--apply", help="write --profile with the first remedy under this name")] = "",
 ) -> int:
     """Explain a log file."""
     from launcher.flows.diagnose import diagnose_log
     from launcher.logfile import chunks
 
-    found = diagnose_log(chunks(file), _known(facts), engine)
+    if apply and not profile:
+        raise _usage("which profile is to be changed?", hint="--profile NAME, or a .yaml file")
+    launched = _launched(profile, engine) if profile else None
+    found = diagnose_log(chunks(file), {**(_profile_facts(launched) if launched else {}), **_known(facts)}, engine)
     if as_json:
         sys.stdout.write(json.dumps(document(found), ensure_ascii=False) + "\n")
+    elif as_markdown:
+        sys.stdout.write(markdown(found, log=file))
     else:
-        sys.stdout.write(plain(found))
+        show(found)
+    if apply and launched:
+        from launcher.cli.patch import write_patched_profile
+
+        sys.stderr.write(write_patched_profile(launched, file, found, apply) + "\n")
     if found.cause:
         return 1
     return 0 if found.healthy and NO_LOG not in found.notes else 5
@@ -57,44 +73,34 @@ def document(found: Diagnosis) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def plain(found: Diagnosis) -> str:
-    """A few lines without colours, for pipes and bug reports."""
-    rows = [f"{found.cause.id}: {found.sentence}" if found.cause else found.sentence]
-    rows += [f"  line {item.line}{' ' + item.rank if item.rank else ''}: {item.text}" for item in _shown(found)]
-    rows += [f"why: {found.why}"] if found.why else []
-    rows += [f"remedy: {item.text} {_patch(item)}".rstrip() for item in found.remedies]
-    rows += [f"fingerprint: {found.fingerprint}"] if found.fingerprint and not found.cause else []
-    rows += [f"open: {item.title}" for item in found.ledger]
-    rows += [f"note: {note}" for note in found.notes]
-    return "\n".join(rows) + "\n"
+def _launched(name: str, engine: str) -> Profile:
+    """The profile behind a log, as its release gets it. Raises ProfileError, UsageError."""
+    from launcher.profiles import for_engine, resolve, search_path
+
+    return for_engine(resolve(name, search_path()), engine or None)
 
 
-def markdown(found: Diagnosis, run: str = "") -> str:
-    """The diagnosis for an issue or a chat."""
-    title = f"`{found.cause.id}`: {found.sentence}" if found.cause else found.sentence
-    rows = [f"### {title}", ""]
-    rows += [f"Run `{run}`, SGLang {found.engine or 'unknown'}, phase {found.phase or 'unknown'}.", ""] if run else []
-    shown = [f"{item.line:>6} {item.rank} {item.text}".rstrip() for item in _shown(found)]
-    rows += ["```text", *shown, "```", ""] if shown else []
-    rows += [found.why, ""] if found.why else []
-    rows += [f"- **remedy**: {item.text} `{_patch(item)}`" for item in found.remedies]
-    rows += [f"- fingerprint `{found.fingerprint}`"] if found.fingerprint else []
-    rows += [f"- open: {item.title}" for item in found.ledger]
-    return "\n".join(rows).rstrip() + "\n"
+def _profile_facts(profile: Profile) -> dict[str, Any]:
+    flags = {name: item.value for name, item in profile.flags.items()}
+    return {"flags": flags, "env": {name: item.value for name, item in profile.env.items() if not item.secret}}
 
 
 def _known(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
-    from launcher.errors import UsageError
-
     try:
         data = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read the facts in {path}: {error}") from error
+        raise _usage(f"cannot read the facts in {path}: {error}") from error
     if not isinstance(data, dict):
-        raise UsageError(f"{path} holds no JSON object")
+        raise _usage(f"{path} holds no JSON object")
     return data
+
+
+def _usage(message: str, hint: str = "") -> Exception:
+    from launcher.errors import UsageError
+
+    return UsageError(message, hint=hint)
 
 
 def _evidence(item: Evidence) -> dict[str, Any]:
@@ -110,20 +116,6 @@ def remedy_json(item: Remedy) -> dict[str, Any]:
         "text": item.text, "set": dict(item.set), "unset": list(item.unset), "env": dict(item.env),
         "unset_env": list(item.unset_env), "install": item.install, "upgrade": dict(item.upgrade),
     }  # fmt: skip
-
-
-def _patch(item: Remedy) -> str:
-    words = [f"--{name}" if value is True else f"--{name} {value}" for name, value in item.set.items()]
-    words += [f"(without --{name})" for name in item.unset]
-    words += [f"{name}={value}" for name, value in item.env.items()]
-    words += [f"(without {name})" for name in item.unset_env]
-    words += [f"install {item.install}"] if item.install else []
-    words += [f"{name}{wanted}" for name, wanted in item.upgrade.items()]
-    return " ".join(words)
-
-
-def _shown(found: Diagnosis) -> tuple[Evidence, ...]:
-    return found.cause.evidence if found.cause else ()
 
 
 if __name__ == "__main__":

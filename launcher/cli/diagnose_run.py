@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from launcher.cli.diagnose import document, markdown
+from launcher.cli.diagnose import document
+from launcher.cli.diagnose_view import markdown, show
 from launcher.cli.exits import Exit
 from launcher.cli.options import HostsFile, connected, host_of
-from launcher.errors import RunNotFound
+from launcher.errors import HostUnreachable, RunNotFound
 from launcher.runs import Run, RunStore, State
 
 if TYPE_CHECKING:
@@ -67,25 +68,23 @@ def run(
 
 def explain(found: Run, *, as_json: bool, as_markdown: bool, apply: str, beside: Beside | None = None) -> int:
     """Diagnose a run's log and show it."""
-    if not _has_log(found) and not (beside and beside.log):
-        return _without_log(found)
-    from launcher.flows.diagnosing import NOTHING, diagnose_run
+    from launcher.flows.diagnosing import NOTHING, diagnose_run, has_log
 
+    if not has_log(found) and not (beside and beside.log):
+        return _without_log(found)
     diagnosis = diagnose_run(found, beside or NOTHING)
     if as_json:
         sys.stdout.write(json.dumps({"run": found.id, **document(diagnosis)}, ensure_ascii=False) + "\n")
     elif as_markdown:
         sys.stdout.write(markdown(diagnosis, found.id))
     else:
-        from launcher.cli import render
-
         info = found.info
-        console = render.out()
-        console.print(
-            f"[bold]run[/]      {found.id}: {render.state_text(info)}, "
-            f"profile {info.get('profile')} on {info.get('host')}, SGLang {info.get('engine')}"
+        level = f" ({info['level']})" if found.state is State.VALIDATED and info.get("level") else ""
+        subject = (
+            f"{found.id}: {found.state}{level}, profile {info.get('profile')} on {info.get('host')}, "
+            f"SGLang {info.get('engine')}"
         )
-        render.diagnosis(console, diagnosis, found.state)
+        show(diagnosis, crashed=found.state is State.CRASHED, subject=subject)
     if apply:
         from launcher.cli.patch import write_patched
 
@@ -93,25 +92,24 @@ def explain(found: Run, *, as_json: bool, as_markdown: bool, apply: str, beside:
     return Exit.OK if diagnosis.healthy else Exit.BAD if diagnosis.cause else Exit.INCONCLUSIVE
 
 
-def _has_log(found: Run) -> bool:
-    return found.log.exists() and found.log.stat().st_size > 0
-
-
 def _beside(found: Run, hosts_file: Path | None, *, kernel: bool, remote: bool) -> Beside | None:
-    """What the run's host is asked, in one connection; None when nothing is asked."""
+    """What the run's host is asked, in one connection; None when nothing is asked. Raises HostUnreachable when there is
+    no copy of the log here to judge instead."""
     if not kernel and not remote:
         return None
     from launcher.clock import SystemClock
-    from launcher.flows.diagnose_host import kernel_log, remote_log
-    from launcher.flows.diagnosing import Beside
-    from launcher.flows.launch import plan_of
+    from launcher.flows.diagnose_host import beside
+    from launcher.flows.diagnosing import Beside, has_log
     from launcher.knowledge_cache import index
 
-    plan = plan_of(found)
-    with connected(host_of(str(found.info.get("host", "")), hosts_file)) as transport:
-        log = remote_log(transport, plan, found, index().words) if remote else None
-        said = kernel_log(transport, plan, found, SystemClock().now().timestamp()) if kernel else None
-    return Beside(kernel=said.lines if said else (), notes=said.notes if said else (), log=log)
+    words = index().words if remote else ()
+    try:
+        with connected(host_of(str(found.info.get("host", "")), hosts_file)) as transport:
+            return beside(transport, found, SystemClock().now().timestamp(), kernel=kernel, words=words)
+    except HostUnreachable as error:
+        if not has_log(found):
+            raise
+        return Beside(notes=(f"the host was not asked: {error.message}; judged is the copy of the log here",))
 
 
 def _without_log(found: Run) -> int:

@@ -12,9 +12,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from checks.model import Diagnosis, Finding, Remedy, Severity
-from launcher.runs import Run, State
+from checks.model import Diagnosis, Finding, Severity
+from launcher.cli.diagnose_view import remedy_text, rows
+from launcher.runs import Run
 
+_LABEL = {"run": "bold", "cause": "bold", "why": "bold", "remedy": "bold cyan", "open": "yellow"}  # the others are dim
+_FAINT = ("symptom", "not it", "note", "more")
 _SEVERITY = {
     Severity.ERROR: "[bold red]error[/]",
     Severity.WARNING: "[yellow]warning[/]",
@@ -40,18 +43,6 @@ def findings(console: Console, items: Iterable[Finding]) -> None:
             console.print(f"         [dim]{escape(item.why)}[/]")
         for remedy in item.remedies[:3] if item.severity is not Severity.INFO else ():
             console.print(f"         [cyan]remedy[/] {escape(remedy_text(remedy))}")
-
-
-def remedy_text(remedy: Remedy) -> str:
-    """A remedy on one line: what to set, unset, install; then why."""
-    parts = [f"{name}: {_value(value)}" for name, value in remedy.set.items()]
-    parts += [f"without {name}" for name in remedy.unset]
-    parts += [f"env {name}={value}" for name, value in remedy.env.items()]
-    parts += [f"without env {name}" for name in remedy.unset_env]
-    parts += [remedy.install] if remedy.install else []
-    parts += [f"upgrade {name} to {wanted}" for name, wanted in remedy.upgrade.items()]
-    text = ", ".join(parts)
-    return f"{text}  ({remedy.text})" if text and remedy.text else text or remedy.text
 
 
 def runs_table(runs: Iterable[Run], now: float) -> Table:
@@ -84,37 +75,18 @@ def age(seconds: float) -> str:
     return f"{max(0.0, seconds):.0f} s"
 
 
-def _value(value: object) -> str:
-    if value is True:
-        return "true"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def diagnosis(console: Console, found: Diagnosis, state: State | None = None) -> None:
-    """A diagnosis for people."""
-    if found.cause is not None:
-        console.print(f"[bold]cause[/]    [bold red]{found.cause.id}[/]: {escape(found.sentence)}")
-    elif found.healthy and state is not State.CRASHED:
-        console.print(f"[bold]cause[/]    none: {escape(found.sentence)}")
-    else:
-        console.print(
-            f"[bold]cause[/]    [yellow]unknown[/]: {escape(found.sentence)}  [dim]{escape(found.fingerprint)}[/]"
-        )
-    for item in (found.cause.evidence if found.cause else ())[:6]:
-        place = f"line {item.line}" + (f" {item.rank}" if item.rank else "") + (f" {item.time}" if item.time else "")
-        console.print(f"         [dim]{place:>10}[/] {escape(item.text[:400])}")
-    if found.why:
-        console.print(f"[bold]why[/]      {escape(found.why)}")
-    for remedy in found.remedies:
-        console.print(f"[bold cyan]remedy[/]   {escape(remedy_text(remedy))}")
-    for match in found.symptoms[:4]:
-        console.print(f"[dim]symptom  {escape(match.title)} (line {match.line})[/]")
-    if found.dismissed:
-        harmless = "; ".join(f"{match.title} (line {match.line})" for match in found.dismissed[:5])
-        console.print(f"[dim]not it   {escape(harmless)}[/]")
-    for match in found.ledger:
-        console.print(f"[yellow]open[/]     {escape(match.title)} [dim](line {match.line})[/]")
-    for note in found.notes:
-        console.print(f"[dim]note     {escape(note)}[/]")
-    if found.cause is not None:
-        console.print(f"[dim]more     launch explain {found.cause.id}[/]")
+def diagnosis(console: Console, found: Diagnosis, *, crashed: bool = False, subject: str = "") -> None:
+    """A diagnosis for people: the rows of `diagnose_view` in colours."""
+    for row in rows(found, crashed=crashed, subject=subject):
+        text, place = escape(row.text), escape(row.place)
+        if row.label == "cause" and found.cause is not None:
+            text = text.replace(found.cause.id, f"[bold red]{found.cause.id}[/]", 1)
+        elif row.label == "cause":
+            text = text.replace("unknown", "[yellow]unknown[/]", 1)
+        if row.label in _FAINT:
+            text = f"[dim]{text}[/]"
+        if row.label:
+            where = f" [dim]({place})[/]" if place else ""
+            console.print(f"[{_LABEL.get(row.label, 'dim')}]{row.label:<8}[/] {text}{where}")
+        else:
+            console.print(f"         [dim]{place:>10}[/] {text}")

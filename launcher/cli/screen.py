@@ -35,7 +35,7 @@ _OUTCOME = {
     Outcome.FAIL: "[bold red]✗ FAIL[/]",
     Outcome.INCONCLUSIVE: "[yellow]? inconclusive[/]",
     Outcome.SKIP: "[dim]- skip[/]",
-    Outcome.ERROR: "[magenta]! our check broke[/]",
+    Outcome.ERROR: "[magenta]! error[/]",
 }
 _HEALTH = {0: "connection refused", -1: "no answer in time", 200: "200", 503: "503, still starting"}
 
@@ -139,7 +139,7 @@ def outcome(console: Console, ended: LaunchOutcome) -> None:
     colour = "green" if ended.healthy else "yellow" if ended.state in (State.PLANNED, State.STARTING) else "red"
     console.print(f"[bold {colour}]{word:<8}[/] {escape(ended.reason)}")
     if ended.diagnosis is not None:
-        diagnosis(console, ended.diagnosis, ended.state)
+        diagnosis(console, ended.diagnosis, crashed=ended.state is State.CRASHED)
     for line in next_steps(ended, run):
         console.print(f"[dim]next[/]     {escape(line)}")
 

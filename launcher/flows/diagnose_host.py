@@ -13,7 +13,9 @@ from typing import Any
 from checks.scan import EDGE_BYTES, FOLLOW_LINES, LEAD_LINES, Scanned, from_numbered
 from checks.shapes import SAME_LIMIT
 from launcher import hostside
-from launcher.errors import HostCommandFailed
+from launcher.errors import HostCommandFailed, TransportTimeout
+from launcher.flows.diagnosing import Beside, has_log
+from launcher.flows.launch import plan_of
 from launcher.plan import LaunchPlan
 from launcher.runs import Run
 from launcher.script import run_folder
@@ -33,6 +35,28 @@ class KernelLog:
     notes: tuple[str, ...] = ()
 
 
+def beside(transport: Transport, run: Run, now: float, *, kernel: bool, words: Sequence[str] = ()) -> Beside:
+    """What the run's host says: its kernel log, and with `words` the run's log as it lies there.
+
+    What cannot be had is a note where our copy of the log can be judged instead; else an error: HostCommandFailed,
+    TransportTimeout, HostUnreachable.
+    """
+    plan, notes = plan_of(run), list[str]()
+    said, log = KernelLog(), None
+    try:
+        log, said_there = _remote_log(transport, plan, run, words) if words else (None, [])
+        notes += said_there
+    except (HostCommandFailed, TransportTimeout) as error:
+        if not has_log(run):
+            raise
+        notes.append(f"{error.message}; judged is the copy of the log here")
+    try:
+        said = kernel_log(transport, plan, run, now) if kernel else said
+    except (HostCommandFailed, TransportTimeout) as error:
+        notes.append(f"the host's kernel log could not be read ({error.message})")
+    return Beside(kernel=said.lines, notes=(*notes, *said.notes), log=log)
+
+
 def kernel_log(transport: Transport, plan: LaunchPlan, run: Run, now: float) -> KernelLog:
     """Ask the host's kernel log. Raises HostCommandFailed, HostUnreachable; no permission is a note."""
     info = run.info
@@ -48,8 +72,15 @@ def kernel_log(transport: Transport, plan: LaunchPlan, run: Run, now: float) -> 
 
 def remote_log(transport: Transport, plan: LaunchPlan, run: Run, words: Sequence[str]) -> Scanned:
     """What a diagnosis needs of the run's log on its host, chosen there. Raises HostCommandFailed, HostUnreachable."""
+    return _remote_log(transport, plan, run, words)[0]
+
+
+def _remote_log(
+    transport: Transport, plan: LaunchPlan, run: Run, words: Sequence[str]
+) -> tuple[Scanned, Sequence[str]]:
+    """The log, and what could not be done there."""
     arguments = {
-        "path": f"{run_folder(plan, run.id)}/server.log",
+        "path": (path := f"{run_folder(plan, run.id)}/server.log"),
         "words": list(words),
         "lead": LEAD_LINES,
         "follow": FOLLOW_LINES,
@@ -62,7 +93,10 @@ def remote_log(transport: Transport, plan: LaunchPlan, run: Run, words: Sequence
     if not mark:
         raise HostCommandFailed(f"`{command.label}` on {transport.name} did not come to its end", where=transport.name)
     seen = _json(transport, command, b"{" + end)
-    return from_numbered(_rows(body), lines=seen["lines"], size=seen["bytes"], dropped=seen["dropped"])
+    if seen.get("missing"):
+        raise HostCommandFailed(f"cannot read {path} on {transport.name}: {seen['missing']}", where=transport.name)
+    kept = from_numbered(_rows(body), lines=seen["lines"], size=seen["bytes"], dropped=seen["dropped"])
+    return kept, seen["notes"]
 
 
 def _rows(body: bytes) -> Iterator[tuple[int, bytes]]:

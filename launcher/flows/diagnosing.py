@@ -50,6 +50,11 @@ def diagnose_run(run: Run, beside: Beside = NOTHING) -> Diagnosis:
     return diagnosis
 
 
+def has_log(run: Run) -> bool:
+    """Whether our copy of a run's log holds anything."""
+    return run.log.exists() and run.log.stat().st_size > 0
+
+
 def stalled(run: Run, diagnosis: Diagnosis) -> Diagnosis:
     """A run that stood still is not healthy because its log shows no failure: what its processes did is evidence."""
     event = stall_of(run)

@@ -1,7 +1,8 @@
 """The few lines of a huge log that a diagnosis needs, chosen where the log lies, so that only they travel.
 
 ARGS: path, words, lead, follow, same, edge (bytes), most (bytes). Prints `number:line` for each line around a word and
-for both ends, then `END {"lines", "bytes", "dropped", "notes"}`. grep finds the words at the speed of the disk.
+for both ends, then `END {"lines", "bytes", "dropped", "notes"}`, or `END {"missing": why}`. grep finds some 400 words at
+130 MB/s on one core.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ MOST_CHARS = 262144  # of one line
 def main(args):
     path = os.path.expanduser(args["path"])
     notes = []
-    size = os.path.getsize(path)
-    total = count_lines(path)
+    try:
+        size, total = os.path.getsize(path), count_lines(path)
+    except OSError as error:
+        sys.stdout.buffer.write(b"END %s\n" % json.dumps({"missing": error.strerror}).encode())
+        return
     first, last = edges(path, size, args["edge"])
     sent, dropped = {}, 0
     for number, line in first:
@@ -39,15 +43,22 @@ def main(args):
 
 
 def around_words(path, args, sent):
-    """Put the neighbourhood of every hit into `sent`; how many hits were left out: equal ones, or beyond the bound."""
-    counts, before, owed, taken, dropped = {}, deque(maxlen=args["lead"]), 0, 0, 0
+    """Put the neighbourhood of every hit into `sent`; how many were left out: equal ones, or beyond the bound.
+
+    Hits are counted for each start of an engine anew, for it is the last start that will be judged.
+    """
+    kept = Kept(args["most"], sent)
+    counts, before, owed, dropped = {}, deque(maxlen=args["lead"]), 0, 0
     for number, mark, line in grep(path, args):
         starts = mark is None or b"[20" in line[:96]  # the line between groups ends a record, too
+        if b"server_args=" in line[:256]:
+            counts.clear()
         if mark == b":":
             shape = hash(line[:400].translate(None, b"0123456789"))
             counts[shape] = counts.get(shape, 0) + 1
-            if counts[shape] <= args["same"] and taken < args["most"]:
-                sent.update(before)
+            if counts[shape] <= args["same"]:
+                for row in before:
+                    kept.add(*row)
                 before.clear()
                 owed = args["follow"]
                 starts = False
@@ -55,14 +66,33 @@ def around_words(path, args, sent):
                 dropped += 1
         owed = 0 if starts else max(0, owed - 1)
         if owed:
-            sent[number] = line[:MOST_CHARS]
-            taken += len(line)
+            kept.add(number, line[:MOST_CHARS])
             continue
         if starts:
             before.clear()
         if mark is not None:
             before.append((number, line[:MOST_CHARS]))
-    return dropped
+    sent.update(kept.latest)
+    return dropped + kept.dropped
+
+
+class Kept:
+    """Lines within a bound: half of it for the first, half for the latest; what is between is dropped."""
+
+    def __init__(self, most, first):
+        self.most, self.first, self.latest = most // 2, first, deque()
+        self.bytes, self.dropped = [0, 0], 0
+
+    def add(self, number, line):
+        if self.bytes[0] < self.most:
+            self.first[number] = line
+            self.bytes[0] += len(line)
+            return
+        self.latest.append((number, line))
+        self.bytes[1] += len(line)
+        while self.bytes[1] > self.most and len(self.latest) > 1:
+            self.bytes[1] -= len(self.latest.popleft()[1])
+            self.dropped += 1
 
 
 def grep(path, args):

@@ -22,6 +22,10 @@ UNKNOWN = "unknown"
 EXPECTED = {
     "0.5.11-h200/assert": "speculative-triple-incomplete",
     "0.5.11-h200/base": HEALTHY,
+    "0.5.11-h200/run-float32-crash": "kernel-lacks-compute-type",
+    "0.5.11-h200/run-smollm2-ngram": HEALTHY,
+    "0.5.11-h200/run-smollm2-standalone": HEALTHY,
+    "0.5.11-h200/run-tp2-frozen-then-killed": UNKNOWN,
     "0.5.11-h200/fp8kv": HEALTHY,
     "0.5.11-h200/nextn-buf": HEALTHY,
     "0.5.11-h200/nextn-nobuf": "speculation-without-extra-buffer",

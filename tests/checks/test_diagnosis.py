@@ -36,6 +36,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "generic": "  - all: ['^ValueError: ']\n    weight: 0\n",
         "noted": "  - all: ['^something odd$']\n",
         "sure": "  - all: ['^something fatal$']\n    weight: 20\n",
+        "stood": "  - all: ['^Health check failed']\n",
         "odd-answer": "  - when: {observed.kind: repeated-token}\n",
         "odd-answer-with-flag": "  - when: {observed.kind: repeated-token, flag.page-size: '64'}\n",
         "one-of-two": "  - when: {observed.kind: tie}\n",
@@ -66,11 +67,9 @@ def cause(found: Diagnosis) -> str | None:
 def test_the_earliest_cause_across_ranks_is_named(root: Path) -> None:
     found = judge(root, trace(5, 1, "ValueError: beta") + trace(3, 0, "ValueError: alpha male"))
     assert cause(found) == "alpha"
-    assert found.cause and (found.cause.line, found.cause.evidence[0].rank, found.cause.title) == (
-        7,
-        "",
-        "The alpha of male",
-    )
+    assert found.cause and found.cause.title == "The alpha of male"
+    evidence = found.cause.evidence[0]
+    assert (evidence.line, evidence.rank, evidence.time) == (7, "TP0", "2026-11-29 15:25:03")
 
 
 def test_a_consequence_is_listed_and_not_blamed(root: Path) -> None:
@@ -166,6 +165,18 @@ def test_a_server_that_stops_answering_is_no_healthy_one(root: Path) -> None:
     assert judge(root, READY + stall + '[2026-11-29 15:25:21] INFO:  1:2 - "GET /health HTTP/1.1" 200 OK\n').healthy
 
 
+def test_a_standstill_that_passed_is_not_why_the_engine_died_later(root: Path) -> None:
+    stall = "[2026-11-29 15:25:20] Health check failed. Server couldn't get a response from detokenizer\n"
+    death = "[2026-11-29 15:25:40] SIGQUIT received. signum=None, frame=None.\n"
+    front_end = '[2026-11-29 15:25:30] INFO:  1:2 - "GET /v1/models HTTP/1.1" 200 OK\n'
+    one_rank = "[2026-11-29 15:25:30 TP0] Prefill batch, #new-seq: 1, #new-token: 10, #queue-req: 0\n"
+    work = "[2026-11-29 15:25:30 TP0] Decode batch, #running-req: 2, #token: 25, #queue-req: 0\n"
+    assert cause(judge(root, READY + stall + death)) == "stood"
+    assert cause(judge(root, READY + stall + front_end + one_rank + death)) == "stood"
+    passed = judge(root, READY + stall + work + death)
+    assert cause(passed) is None and passed.sentence.startswith("unknown: the engine went down")
+
+
 def test_a_log_that_starts_late_says_so(root: Path) -> None:
     found = judge(root, '  File "/a/sglang/srt/x.py", line 1, in f\nKeyError: 1\n')
     assert any("start of this traceback is missing" in note for note in found.notes)
@@ -177,3 +188,50 @@ def test_a_log_that_starts_late_says_so(root: Path) -> None:
 
 def test_an_empty_log_is_called_empty(root: Path) -> None:
     assert judge(root, "").sentence == "the log is empty"
+
+
+REQUEST = (
+    "ERROR:    Exception in ASGI application\nTraceback (most recent call last):\n"
+    '  File "/a/starlette/requests.py", line 239, in stream\n    raise ClientDisconnect()\n'
+    "starlette.requests.ClientDisconnect\n"
+)
+ANSWER = '[2026-11-29 15:25:21] INFO:     1.2.3.4:5 - "POST /v1/completions HTTP/1.1" 200 OK\n'
+
+
+def test_a_request_that_fails_while_others_are_answered_is_no_failure_of_the_engine(root: Path) -> None:
+    found = judge(root, READY + REQUEST + ANSWER)
+    assert found.healthy
+    assert any("the engine went on after starlette.requests.ClientDisconnect" in note for note in found.notes)
+    assert not judge(root, READY + REQUEST).healthy
+    assert not judge(root, READY + trace(1, 0, "KeyError: 'x'") + ANSWER).healthy
+
+
+def test_what_users_and_models_say_is_no_evidence(root: Path) -> None:
+    said = "[2026-11-29 15:25:01] Receive: obj=R(text='Traceback (most recent call last): ValueError: beta')"
+    assert judge(root, READY + said + "\n").healthy
+
+
+def test_a_release_that_is_not_named_is_said(root: Path) -> None:
+    log = trace(1, 0, "ValueError: beta")
+    assert any("--engine" in note for note in judge(root, log).notes)
+    assert not any("--engine" in note for note in judge(root, log, engine="0.5.11").notes)
+
+
+def test_where_ranks_cannot_be_told_apart_a_doubtful_cause_is_not_named(root: Path) -> None:
+    write(
+        root,
+        "causes",
+        "of-frame",
+        "title: t\nwhy: w\nduring:\n  - all: ['in deep$', '^ValueError: beta']\n    weight: 20\n",
+    )
+    rows = [
+        STAMP.format(1, 0) + "Scheduler hit an exception: Traceback (most recent call last):",
+        STAMP.format(1, 1) + "Scheduler hit an exception: Traceback (most recent call last):",
+        '  File "/a/sglang/srt/x.py", line 1, in deep',
+        '  File "/a/sglang/srt/y.py", line 2, in flat',
+        "ValueError: beta",
+        "ConnectionError: x",
+    ]
+    found = judge(root, "\n".join(rows) + "\n")
+    assert cause(found) is None and not found.healthy
+    assert "it may be `beta` or `of-frame`" in found.sentence

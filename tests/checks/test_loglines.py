@@ -107,3 +107,49 @@ def test_what_a_container_or_a_cluster_puts_in_front_is_taken_away(prefix: str) 
 def test_a_message_that_begins_with_a_word_and_a_colon_keeps_it() -> None:
     [line] = lines("RuntimeError: 3: no such thing")
     assert line.text == "RuntimeError: 3: no such thing"
+
+
+@pytest.mark.parametrize(
+    ("raw", "text", "stream"),
+    [
+        ("sglang-1  | ValueError: x", "ValueError: x", "sglang-1"),
+        ("3: ValueError: x", "ValueError: x", "3"),
+        ("[1,5]<stderr>:ValueError: x", "ValueError: x", "1,5"),
+        ("[pod/sglang-0/server] ValueError: x", "ValueError: x", "pod/sglang-0/server"),
+        ("[pod/sglang-0/server] 2026-03-04T09:12:33.123456789Z ValueError: x", "ValueError: x", "pod/sglang-0/server"),
+        ("(SGLangActor pid=4122, ip=10.0.0.4) ValueError: x", "ValueError: x", "SGLangActor pid=4122"),
+        (
+            "(EngineCore_0 pid=4122) ERROR 03-04 09:12:33 [core.py:708] ValueError: x",
+            "ValueError: x",
+            "EngineCore_0 pid=4122",
+        ),
+        ("2026-03-04T09:12:33.123456789+00:00 stderr F ValueError: x", "ValueError: x", ""),
+        ("Mar 04 09:12:33 gpu-7 sglang[4122]: ValueError: x", "ValueError: x", ""),
+    ],
+)
+def test_what_a_collector_puts_in_front_is_taken_off(raw: str, text: str, stream: str) -> None:
+    [line] = lines(raw)
+    assert (line.text, line.stream) == (text, stream)
+
+
+def test_a_collectors_name_is_kept_of_a_record_too() -> None:
+    [line] = lines("sglang-1  | [2026-11-29 15:25:59 TP1] Init parallel begin.")
+    assert (line.text, line.rank, line.stream, line.headed) == ("Init parallel begin.", "TP1", "sglang-1", True)
+
+
+def test_one_object_a_line_is_unpacked() -> None:
+    [line] = lines(
+        '{"log":"[2026-11-29 15:25:59 TP1] It\'s \\"x\\"\\n","stream":"stderr","time":"2026-11-29T15:25:59Z"}'
+    )
+    assert (line.text, line.rank) == ('It\'s "x"', "TP1")
+
+
+@pytest.mark.parametrize("raw", ['{"a', '{"log": 1}', '{"a":' * 5000, '{"time": "x"}'])
+def test_what_only_looks_like_an_object_stays_as_it_is(raw: str) -> None:
+    [line] = lines(raw)
+    assert line.text == raw[:MAX_CHARS] or line.text.startswith(raw[:100])
+
+
+def test_requests_and_answers_are_not_kept() -> None:
+    [line] = lines("[2026-11-29 15:25:59] Finish: obj=GenerateReqInput(rid='x'), out={'text': 'Segmentation fault'}")
+    assert "Segmentation" not in line.text

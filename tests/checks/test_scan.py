@@ -121,3 +121,16 @@ def test_any_bytes_in_any_pieces_are_read(chunks: list[bytes]) -> None:
     assert found.total_bytes == len(whole)
     assert found.total_lines == whole.count(b"\n") + (bool(whole) and not whole.endswith(b"\n"))
     assert all(1 <= line.number <= max(found.total_lines, 1) for line in found.lines)
+
+
+def test_the_last_of_many_equal_starts_keeps_its_lines() -> None:
+    start = (
+        b"[2026-11-29 15:16:00] server_args=ServerArgs(model_path='m')\n"
+        b"[2026-11-29 15:16:01 TP0] Scheduler hit an exception: Traceback (most recent call last):\n"
+        b'  File "a.py", line 1, in f\nValueError: x\n'
+    )
+    found = scan.scan(pieces(start * 900 + ORDINARY * 300, 50_000), WORDS)
+    rows = (start * 900).count(b"\n")
+    kept = {line.number for line in found.lines}
+    assert found.dropped_regions and set(range(rows - 3, rows + 1)) <= kept
+    assert sum("server_args=" in line.text for line in found.lines) == 900

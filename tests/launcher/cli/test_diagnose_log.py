@@ -1,9 +1,15 @@
 import json
+import os
+import pty
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from launcher.cli.app import DIAGNOSE, run
+from launcher.profiles import resolve
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 KEYS = {
@@ -33,7 +39,7 @@ def test_a_healthy_log_is_exit_code_0(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_an_unknown_failure_is_exit_code_5(capsys: pytest.CaptureFixture[str]) -> None:
     code, out = diagnose(capsys, str(CORPUS / "0.5.23-cpu" / "e2-tp2.log.gz"))
-    assert code == 5 and out.startswith("unknown: ")
+    assert code == 5 and out.startswith("cause    unknown: ")
 
 
 def test_a_missing_file_is_exit_code_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -52,3 +58,77 @@ def test_facts_of_the_caller_count(capsys: pytest.CaptureFixture[str], tmp_path:
         capsys, str(CORPUS / "0.5.23-cpu" / "a-normal.log"), "--facts", str(tmp_path / "facts.json"), "--json"
     )
     assert json.loads(out)["engine"] == "0.5.10"
+
+
+NEXTN = CORPUS / "0.5.11-h200" / "nextn-nobuf.log"
+
+
+def on_a_terminal(*words: str) -> str:
+    """What the command prints on a terminal, colours included."""
+    ours, theirs = pty.openpty()
+    code = [sys.executable, "-m", "launcher.cli.diagnose", "log", *words]
+    process = subprocess.Popen(code, stdout=theirs, env={**os.environ, "TERM": "xterm", "COLUMNS": "300"})
+    os.close(theirs)
+    printed = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65_536)
+        except OSError:  # the other end is closed
+            break
+        if not chunk:
+            break
+        printed += chunk
+    os.close(ours)
+    process.wait()
+    return printed.decode()
+
+
+def test_a_terminal_and_a_pipe_show_the_same_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    _, plain = diagnose(capsys, str(NEXTN), "--engine", "0.5.11")
+    coloured = on_a_terminal(str(NEXTN), "--engine", "0.5.11")
+    assert "\x1b[" in coloured and "\x1b[" not in plain
+    bare = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
+    assert re.sub(r"[\s:]+", "", bare) == re.sub(r"[\s:]+", "", plain)
+
+
+def test_everything_an_engineer_needs_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out = diagnose(capsys, str(NEXTN), "--engine", "0.5.11")
+    assert out.startswith("cause    speculation-without-extra-buffer: ")
+    assert "line 26 2026-11-29 15:18:28: ValueError: Speculative decoding" in out
+    assert "remedy   mamba-scheduler-strategy: extra_buffer, env SGLANG_ENABLE_SPEC_V2=1" in out  # as 0.5.11 spells it
+    assert "not it   Something will be removed in a later release (line 1)" in out
+    assert out.endswith("more     launch explain speculation-without-extra-buffer\n")
+
+
+def test_markdown_is_for_an_issue(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out = diagnose(capsys, str(NEXTN), "--engine", "0.5.11", "--markdown")
+    assert code == 1 and out.startswith("### `speculation-without-extra-buffer`: ")
+    assert "```text\n    26 ValueError: " in out and "- **remedy**: mamba-scheduler-strategy" in out
+
+
+def profile(folder: Path) -> Path:
+    folder.mkdir()
+    path = folder / "nextn.yaml"
+    path.write_text("why: w\nmodel: {path: /m}\nflags: {speculative-algorithm: NEXTN, disable-radix-cache: false}\n")
+    return path
+
+
+def test_a_remedy_is_written_beside_the_profile(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = profile(tmp_path / "mine")
+    words = (str(NEXTN), "--engine", "0.5.11", "--profile", str(path), "--apply", "nextn-buffered")
+    assert diagnose(capsys, *words)[0] == 1
+    written = resolve("nextn-buffered", [tmp_path / "mine"])
+    assert written.flags["mamba-scheduler-strategy"].value == "extra_buffer"
+    assert written.flags["speculative-algorithm"].value == "NEXTN"
+    assert diagnose(capsys, *words)[0] == 2  # never over what is there
+
+
+def test_to_apply_a_remedy_a_profile_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert diagnose(capsys, str(NEXTN), "--apply", "x")[0] == 2
+
+
+def test_what_a_profile_sets_counts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = profile(tmp_path / "mine")
+    (tmp_path / "other.json").write_text(json.dumps({"engine_version": "0.5.11"}))
+    code, out = diagnose(capsys, str(NEXTN), "--profile", str(path), "--facts", str(tmp_path / "other.json"), "--json")
+    assert code == 1 and json.loads(out)["engine"] == "0.5.11"

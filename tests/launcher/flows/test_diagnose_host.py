@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from checks.reading import judge, read
+from checks.diagnosis import diagnose
+from checks.reading import read
 from checks.scan import scan
 from launcher import hostside, server
 from launcher.flows.diagnose_host import KernelLog, kernel_log, remote_log
@@ -30,8 +31,7 @@ BIG = b"[2026-11-29 15:16:00] server starts\n" + QUIET * 4000 + CRASH + QUIET * 
 
 
 @pytest.fixture
-def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def host(tmp_path: Path) -> Iterator[Bench]:
     transport = LocalTransport()
     made = bench(tmp_path, transport)
     yield made
@@ -53,8 +53,8 @@ def test_only_lines_that_matter_travel_and_keep_their_numbers(host: Bench) -> No
     assert seen.total_lines == BIG.count(b"\n") and seen.total_bytes == len(BIG)
     assert len(seen.lines) < 600
     assert [line.number for line in seen.lines if "Cannot find any model" in line.text] == [4005]
-    here = judge(read(scan([BIG], words), index()))
-    there = judge(read(seen, index()))
+    here = diagnose(read(scan([BIG], words), index()))
+    there = diagnose(read(seen, index()))
     assert here.cause is not None and there.cause == here.cause
 
 
@@ -77,6 +77,36 @@ def test_equal_hits_travel_a_few_times_only(tmp_path: Path, capfd: pytest.Captur
     assert len(rows) < 60
     end = json.loads(rows[-1].removeprefix("END "))
     assert end["lines"] == 5000 and end["dropped"] == 4980
+
+
+def filtered(log: Path, capfd: pytest.CaptureFixture[str], most: int = 1 << 20) -> tuple[list[str], dict[str, int]]:
+    """What the program on the host prints of a log: lines, and the account at its end."""
+    filter_log.main({
+        "path": str(log), "words": ["Error", "server_args="], "lead": 12, "follow": 60, "same": 20, "edge": 400,
+        "most": most,
+    })  # fmt: skip
+    *rows, end = capfd.readouterr().out.splitlines()
+    return rows, json.loads(end.removeprefix("END "))
+
+
+def test_equal_hits_are_counted_for_each_start_anew(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "server.log"
+    start = b"[2026-11-29 15:16:18] server_args=ServerArgs(tp_size=1)\n"
+    log.write_bytes((start + b"[2026-11-29 15:16:18] Error 1 of many\n" * 30) * 40)
+    rows, end = filtered(log, capfd)
+    assert sum("server_args=" in row for row in rows) == 40
+    assert end["dropped"] == 40 * 10
+
+
+def test_beyond_the_bound_the_latest_hits_travel(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "server.log"
+    words = ("".join(chr(97 + number // 26**place % 26) for place in range(3)) for number in range(3000))
+    log.write_text("".join(f"[2026-11-29 15:16:18] Error {word}\n" for word in words))
+    rows, end = filtered(log, capfd, most=8000)
+    numbers = [int(row.partition(":")[0]) for row in rows]
+    assert numbers[0] == 1 and numbers[-1] == 3000 and numbers == sorted(numbers)
+    assert sum(map(len, rows)) < 14_000 and end["dropped"] > 2000
+    assert sum(number > 2800 for number in numbers) > 80
 
 
 def test_the_memory_killer_of_the_host_is_the_cause_of_a_log_that_ends_without_a_word(host: Bench) -> None:

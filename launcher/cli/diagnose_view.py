@@ -1,0 +1,125 @@
+"""What is shown of a diagnosis, once: the same rows for a terminal, a pipe and a log of CI; Markdown beside them.
+
+Free of rich, so that a pipe and `--json` need not load it; `render.diagnosis` adds the colours.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from checks.model import Diagnosis, Evidence, Match, Remedy
+
+_EVIDENCE, _SYMPTOMS, _DISMISSED = 6, 4, 5  # how many are shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line: what it is, what it says, where in the log."""
+
+    label: str  # run cause why remedy symptom `not it` open note more; empty for evidence
+    text: str
+    place: str = ""
+
+
+def rows(found: Diagnosis, *, crashed: bool = False, subject: str = "") -> Iterator[Row]:
+    """Everything worth showing, in reading order. `crashed`: the process is known to have died; `subject`: the run."""
+    if subject:
+        yield Row(label="run", text=subject)
+    yield Row(label="cause", text=_verdict(found, crashed))
+    for item in _evidence(found):
+        yield Row(label="", text=item.text[:400], place=_place(item))
+    if found.why:
+        yield Row(label="why", text=found.why)
+    for remedy in found.remedies:
+        yield Row(label="remedy", text=remedy_text(remedy))
+    for match in found.symptoms[:_SYMPTOMS]:
+        yield Row(label="symptom", text=match.title, place=f"line {match.line}")
+    for match in found.dismissed[:_DISMISSED]:
+        yield Row(label="not it", text=match.title, place=f"line {match.line}")
+    for match in found.ledger:
+        yield Row(label="open", text=match.title, place=f"line {match.line}")
+    for note in found.notes:
+        yield Row(label="note", text=note)
+    if found.cause:
+        yield Row(label="more", text=f"launch explain {found.cause.id}")
+
+
+def show(found: Diagnosis, *, crashed: bool = False, subject: str = "") -> None:
+    """The diagnosis on standard output, in colours where that is a terminal."""
+    if sys.stdout.isatty():
+        from launcher.cli import render
+
+        render.diagnosis(render.out(), found, crashed=crashed, subject=subject)
+        return
+    for row in rows(found, crashed=crashed, subject=subject):
+        sys.stdout.write(plain(row) + "\n")
+
+
+def plain(row: Row) -> str:
+    """One row without colours."""
+    if row.label:
+        return f"{row.label:<8} {row.text}" + (f" ({row.place})" if row.place else "")
+    return f"{'':<8} {row.place}: {row.text}"
+
+
+def markdown(found: Diagnosis, run: str = "", log: str = "") -> str:
+    """The diagnosis for an issue or a chat."""
+    title = f"`{found.cause.id}`: {found.sentence}" if found.cause else found.sentence
+    subject = f"Run `{run}`" if run else f"Log `{log}`" if log else "Log"
+    text = [
+        f"### {title}",
+        "",
+        f"{subject}, SGLang {found.engine or 'unknown'}, phase {found.phase or 'unknown'}.",
+        "",
+    ]
+    shown = [" ".join(filter(None, (f"{item.line:>6}", item.rank, item.text))) for item in _evidence(found)]
+    text += ["```text", *shown, "```", ""] if shown else []
+    text += [found.why, ""] if found.why else []
+    text += [f"- **remedy**: {remedy_text(item)}" for item in found.remedies]
+    text += [f"- looked like it and is not: {_listed(found.dismissed)}"] if found.dismissed else []
+    text += [f"- open: {item.title} (line {item.line})" for item in found.ledger]
+    text += [f"- fingerprint `{found.fingerprint}`"] if found.fingerprint else []
+    text += [f"- {note}" for note in found.notes]
+    text += [f"- more: `launch explain {found.cause.id}`"] if found.cause else []
+    return "\n".join(text).rstrip() + "\n"
+
+
+def remedy_text(remedy: Remedy) -> str:
+    """A remedy on one line: what to set, unset, install; then why."""
+    parts = [f"{name}: {_value(value)}" for name, value in remedy.set.items()]
+    parts += [f"without {name}" for name in remedy.unset]
+    parts += [f"env {name}={value}" for name, value in remedy.env.items()]
+    parts += [f"without env {name}" for name in remedy.unset_env]
+    parts += [remedy.install] if remedy.install else []
+    parts += [f"upgrade {name} to {wanted}" for name, wanted in remedy.upgrade.items()]
+    text = ", ".join(parts)
+    return f"{text}  ({remedy.text})" if text and remedy.text else text or remedy.text
+
+
+def _verdict(found: Diagnosis, crashed: bool) -> str:
+    if found.cause is not None:
+        return f"{found.cause.id}: {found.sentence}"
+    if found.healthy and not crashed:
+        return f"none: {found.sentence}"
+    mark = f"  {found.fingerprint}" if found.fingerprint else ""
+    return f"{found.sentence if found.sentence.startswith('unknown') else 'unknown: ' + found.sentence}{mark}"
+
+
+def _evidence(found: Diagnosis) -> tuple[Evidence, ...]:
+    return found.cause.evidence[:_EVIDENCE] if found.cause else ()
+
+
+def _place(item: Evidence) -> str:
+    return " ".join(part for part in (f"line {item.line}", item.rank, item.time) if part)
+
+
+def _listed(matches: tuple[Match, ...]) -> str:
+    return "; ".join(f"{match.title} (line {match.line})" for match in matches[:_DISMISSED])
+
+
+def _value(value: object) -> str:
+    if value is True:
+        return "true"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
