@@ -80,14 +80,13 @@ def accuracy(probe: Probe, context: Context) -> Script:
     questions = chosen.questions[: int(wanted.get("n") or probe.count("n", len(chosen.questions)))]
     tokens = int(wanted.get("max_tokens") or chosen.max_tokens)
     few_shot = probe.text("form", "chat") == "few-shot" or context.expect.get("chat") is False
+    answers: Sequence[Answer] = ()
     if not few_shot:
-        [first] = yield [_chat(context, chosen, questions[0], tokens)]
-        few_shot = lacks_template(first)
+        # all at once: one sent ahead would cost as long as all others together where the server takes them all
+        answers = yield [_chat(context, chosen, item, tokens) for item in questions]
+        few_shot = all(lacks_template(answer) for answer in answers)  # refused at once, nothing was generated
     if few_shot:
         answers = yield [_few_shot(chosen, item, tokens) for item in questions]
-    else:
-        rest = yield [_chat(context, chosen, item, tokens) for item in questions[1:]]
-        answers = [first, *rest]
     return judge(probe, context, chosen, questions, answers)
 
 

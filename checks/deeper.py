@@ -14,7 +14,6 @@ from checks.model import Evidence, Outcome, Verdict
 from checks.statistics import wilson
 from checks.validation import DEEPER
 
-KEYS = ("with", "n", "at_least")
 INSTALL = {"sgl-eval": "pip install sgl-eval", "lm-eval": "pip install 'lm-eval[api]'"}
 # lm-eval names a metric and its filter; a task has one or several of these, the first that is there counts
 _METRICS = ("exact_match,flexible-extract", "exact_match,strict-match", "acc_norm,none", "acc,none", "exact_match,none")

@@ -14,9 +14,8 @@ from checks.degeneration import Problem, judge_logprobs, judge_text, script_of
 from checks.model import Evidence, Outcome, Verdict
 from checks.probe_context import Context
 from checks.probe_entry import Probe
-from checks.probe_model import Answer, Ask, Script, failed_requests, quote, verdict
-from checks.probe_replies import error_text
-from checks.probe_requests import agreement, as_completion, chat, generate, lacks_template
+from checks.probe_model import Answer, Ask, Script, error_text, failed_requests, quote, verdict
+from checks.probe_requests import HEALTH, agreement, as_completion, chat, generate, lacks_template, stands_still
 
 COMMON_WORDS = frozenset(
     re.findall(
@@ -27,21 +26,23 @@ COMMON_WORDS = frozenset(
 )
 
 
-def health(probe: Probe, context: Context) -> Script:
+def health(probe: Probe, _: Context) -> Script:
     """/health: 200 says that a scheduler moves tokens, and nothing about what they are."""
-    [answer] = yield [Ask(path="/health", timeout=max(context.timeout, 25.0))]
+    [answer] = yield [HEALTH]
     if answer.ok:
         return verdict(probe.id, Outcome.PASS, f"/health answers 200 after {answer.seconds:.1f} s")
     if answer.status == 503:
         # 503 after 20 s (SGLANG_HEALTH_CHECK_TIMEOUT) is a scheduler that stands still, at once a running warm-up
-        why = "the scheduler does not answer" if answer.seconds > 15 else "still warming up, or shutting down"
-        return verdict(probe.id, Outcome.FAIL, f"/health answers 503: {why}", [quote(answer)])
+        why = stands_still(answer) or "/health answers 503: still warming up, or shutting down"
+        return verdict(probe.id, Outcome.FAIL, why, [quote(answer)])
+    if why := stands_still(answer):
+        return verdict(probe.id, Outcome.FAIL, why, [quote(answer)])
     return failed_requests(probe.id, [answer]) or verdict(probe.id, Outcome.ERROR, "unreachable")
 
 
 def names_model(probe: Probe, context: Context) -> Script:
     """/v1/models lists the expected name. Chat takes any name, so a wrong one shows nowhere else."""
-    [answer] = yield [Ask(path="/v1/models")]
+    [answer] = yield [Ask(path="/v1/models", timeout=HEALTH.timeout)]
     if bad := failed_requests(probe.id, [answer]):
         return bad
     items = answer.body.get("data") if isinstance(answer.body, Mapping) else None

@@ -1,7 +1,7 @@
 """What probes know besides the replies: the server as it describes itself, what the profile expects, the baseline.
 
-Parsed once at the edge from `/server_info`, the profile's `expect` mapping and a stored validation; the probes see
-only typed values. Wrong expectations raise ExpectError with a "did you mean".
+Parsed once at the edge from `/server_info`, the profile's `expect` mapping (`expectations`) and a stored validation;
+the probes see only typed values.
 """
 
 from __future__ import annotations
@@ -10,36 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from checks.yamlfile import did_you_mean
-
-EXPECT_KEYS = {
-    "model": "name that /v1/models must list (default: served_model_name of the server)",
-    "chat": "false for a base model without a chat template: probes then use /generate",
-    "thinking": "true to let a reasoning model think in the probes (default false)",
-    "known_answer": "list of {prompt, accept: [..]} in place of the built-in questions; false skips that probe",
-    "skip": "ids of probes that are not run",
-    "also": "ids of probes that are run although the suite does not hold them",
-    "accept_warnings": "warning id → {reason, until: YYYY-MM-DD}: open warnings that a person accepts",
-    "timeout": "seconds one request may take (default 30 for smoke and soak, 120 for the others)",
-    "concurrency": "most requests in flight at once (default: what the server allows, at most 64)",
-    "prompt_nll": "largest mean negative log-likelihood per token of plain English, in nats (default 6)",
-    "common_words": "share of common English words that prose must hold (default 0.15; 0 for other languages)",
-    "accuracy": "set → {at_least: 0..1, margin: 0..1, n, max_tokens}",
-    "acceptance": "{at_least, at_most}: mean accept length, bonus token included",
-    "speed": "{decode_at_least: tok/s, ttft_at_most: s, margin: 0..1, repeats, tokens, floor: tok/s, concurrency}",
-    "fingerprint": "{kl_at_most: nats per token} against the baseline",
-}
-_NESTED = {
-    "accuracy": ("at_least", "margin", "n", "max_tokens"),
-    "acceptance": ("at_least", "at_most"),
-    "speed": ("decode_at_least", "ttft_at_most", "margin", "repeats", "tokens", "floor", "concurrency"),
-    "fingerprint": ("kl_at_most",),
-}
 LARGEST_CONCURRENCY = 64
-
-
-class ExpectError(ValueError):
-    """The profile's `expect` holds something that is not understood."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,23 +114,6 @@ def parse_server(info: Mapping[str, Any]) -> Server:
     )
 
 
-def parse_expect(expect: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The expectations with every key known, `known-answer` read as `known_answer`. Raises ExpectError."""
-    plain = {_key(key): value for key, value in expect.items()}
-    for key, value in plain.items():
-        if key not in EXPECT_KEYS:
-            raise ExpectError(f"unknown expectation `{key}`: {did_you_mean(key, EXPECT_KEYS)}")
-        if key not in _NESTED:
-            continue
-        if not isinstance(value, Mapping):
-            raise ExpectError(f"`{key}` is a mapping: {EXPECT_KEYS[key]}")
-        # the sets of `accuracy` are names, their keys are ours
-        plain[key] = (
-            {name: _checked(key, part) for name, part in value.items()} if key == "accuracy" else _checked(key, value)
-        )
-    return plain
-
-
 def parse_baseline(data: Mapping[str, Any] | None) -> Baseline | None:
     """A stored validation (`validation.as_dict`) as a baseline."""
     if not data:
@@ -170,20 +124,6 @@ def parse_baseline(data: Mapping[str, Any] | None) -> Baseline | None:
         for probe, parts in (data.get("samples") or {}).items()
     }
     return Baseline(figures=figures, samples=samples)
-
-
-def _checked(section: str, part: object) -> Mapping[str, Any]:
-    if not isinstance(part, Mapping):
-        raise ExpectError(f"`{section}`: {EXPECT_KEYS[section]}")
-    plain = {_key(key): value for key, value in part.items()}
-    for key in plain:
-        if key not in _NESTED[section]:
-            raise ExpectError(f"unknown key `{key}` in `{section}`: {did_you_mean(key, _NESTED[section])}")
-    return plain
-
-
-def _key(text: object) -> str:
-    return str(text).replace("-", "_")
 
 
 def _graph_sizes(info: Mapping[str, Any]) -> tuple[int, ...]:

@@ -14,8 +14,7 @@ from checks.model import Outcome, Verdict
 from checks.probe_basic import accepted, garbage, garbage_of
 from checks.probe_context import Context
 from checks.probe_entry import Probe
-from checks.probe_model import Answer, Ask, Script, failed_requests, quote, verdict
-from checks.probe_replies import error_text
+from checks.probe_model import Answer, Ask, Script, error_text, failed_requests, quote, verdict
 from checks.probe_requests import agreement, chat, generate
 from checks.probe_texts import code_word, long_text, short_prompts, with_needle
 

@@ -12,12 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from checks.model import Outcome, Verdict
+from checks.model import Evidence, Outcome, Verdict
 from checks.probe_basic import accepted, garbage
 from checks.probe_context import Context
 from checks.probe_entry import Probe
-from checks.probe_model import Answer, Ask, Script, failed_requests, quote, verdict
-from checks.probe_replies import error_text
+from checks.probe_model import Answer, Ask, Script, error_text, failed_requests, quote, verdict
 from checks.probe_requests import CHAT, chat, generate
 
 WEATHER: Mapping[str, Any] = {
@@ -53,10 +52,7 @@ def tool_call(probe: Probe, context: Context) -> Script:
         return bad
     if not plain.tool_calls and not streamed.tool_calls:
         [forced] = yield [chat(context, prompt, tokens, tools=[WEATHER], tool_choice="required")]
-        if bad := failed_requests(probe.id, [forced]) or _judge_call(probe, [forced]):
-            return bad
-        message = "the model calls the tool only when it must" if forced.tool_calls else "the model calls no tool"
-        return verdict(probe.id, Outcome.INCONCLUSIVE, message, [quote(plain), quote(forced)])
+        return failed_requests(probe.id, [forced]) or _judge_forced(probe, context, plain, forced)
     if bool(plain.tool_calls) != bool(streamed.tool_calls):
         message = f"a call comes {'plain but not streamed' if plain.tool_calls else 'streamed but not plain'}"
         return verdict(probe.id, Outcome.FAIL, message, [quote(plain), quote(streamed)])
@@ -66,6 +62,31 @@ def tool_call(probe: Probe, context: Context) -> Script:
     if not accepted(last.said, ["21", "twenty-one"]):
         return verdict(probe.id, Outcome.INCONCLUSIVE, "the tool's result is not in the answer", [quote(last)])
     return verdict(probe.id, Outcome.PASS, "called, answered and used", [quote(last)])
+
+
+def _judge_forced(probe: Probe, context: Context, plain: Answer, forced: Answer) -> Verdict:
+    """A model that does not call by itself decides nothing about the parser, however it calls under compulsion.
+
+    `required` makes the engine force a call; without `strict` it does not force the arguments (0.5.23, SmolLM2-135M).
+    """
+    evidence = [quote(plain), quote(forced)]
+    if not forced.tool_calls:
+        return _judge_call(probe, [forced]) or verdict(
+            probe.id, Outcome.INCONCLUSIVE, f"the model calls no tool: {_undecided(context)}", evidence
+        )
+    how = "the model calls the tool only when it must"
+    if problem := _call_problem(forced):
+        how += f", and then wrongly ({problem})"
+    evidence[1] = _quote_call(forced)
+    return verdict(probe.id, Outcome.INCONCLUSIVE, f"{how}: {_undecided(context)}", evidence)
+
+
+def _undecided(context: Context) -> str:
+    return f"whether parser {context.server.tool_parser} fits is not decided"
+
+
+def _quote_call(answer: Answer) -> Evidence:
+    return quote(replace(answer, text=json.dumps([call.get("function") for call in answer.tool_calls])))
 
 
 def _judge_call(probe: Probe, answers: Sequence[Answer]) -> Verdict | None:
@@ -78,7 +99,8 @@ def _judge_call(probe: Probe, answers: Sequence[Answer]) -> Verdict | None:
                 return verdict(probe.id, Outcome.FAIL, "finish reason tool_calls without a call", [quote(answer)])
             continue
         if problem := _call_problem(answer):
-            return verdict(probe.id, Outcome.FAIL, problem, [quote(replace(answer, text=str(answer.tool_calls)))])
+            outcome = Outcome.INCONCLUSIVE if answer.finish == "length" else Outcome.FAIL
+            return verdict(probe.id, outcome, problem, [_quote_call(answer)])
     return None
 
 
@@ -89,7 +111,8 @@ def _call_problem(answer: Answer) -> str:
     try:
         arguments = json.loads(str(function.get("arguments")))
     except ValueError:
-        return f"the arguments are no JSON: {str(function.get('arguments'))[:80]!r}"
+        cut = ", cut at the token limit" if answer.finish == "length" else ""
+        return f"the arguments are no JSON{cut}: {str(function.get('arguments'))[:80]!r}"
     if not isinstance(arguments, Mapping) or "city" not in arguments:
         return f"the arguments lack `city`: {str(arguments)[:80]}"
     if answer.finish != "tool_calls":
@@ -112,6 +135,7 @@ def reasoning(probe: Probe, context: Context) -> Script:
     """Thoughts are in reasoning_content, the answer in content, and no mark of thinking in either."""
     if not context.server.reasoning_parser:
         return verdict(probe.id, Outcome.SKIP, "no reasoning parser is configured")
+    parser = context.server.reasoning_parser
     prompt, tokens = probe.text("prompt"), probe.count("max_tokens", 1024)
     thinking = {"chat_template_kwargs": {"enable_thinking": True, "thinking": True}}
     free, brief = yield [chat(context, prompt, tokens) for _ in range(2)]
@@ -124,16 +148,22 @@ def reasoning(probe: Probe, context: Context) -> Script:
         return bad
     for answer in answers:
         if found := _THINK.search(answer.text):
-            message = f"{found[0]} is left in the answer: the reasoning parser does not fit the model"
+            message = f"{found[0]} is left in the answer: parser {parser} does not fit the model"
             return verdict(probe.id, Outcome.FAIL, message, [quote(answer)])
         if answer.finish == "stop" and not answer.text.strip():
-            message = "the answer is inside reasoning_content, content is empty"
+            message = (
+                f"parser {parser} takes the whole answer for thoughts, content is empty: it does not fit the model"
+            )
             return verdict(probe.id, Outcome.FAIL, message, [quote(answer)])
     if bool(thought.reasoning) != bool(streamed.reasoning):
         message = "thoughts are separated only " + ("plain" if thought.reasoning else "streamed")
         return verdict(probe.id, Outcome.FAIL, message, [quote(thought), quote(streamed)])
     if not thought.reasoning:
         return verdict(probe.id, Outcome.INCONCLUSIVE, "the model did not think", [quote(thought)])
+    if not (thought.text.strip() or streamed.text.strip()):
+        # cut in its thoughts, or a parser that never sees their end: the two look alike
+        message = f"{tokens} tokens went into thoughts, no answer came: whether they are separated is not decided"
+        return verdict(probe.id, Outcome.INCONCLUSIVE, message, [quote(thought)])
     return verdict(probe.id, Outcome.PASS, "thoughts and answer are separated", [quote(thought)])
 
 
@@ -151,7 +181,11 @@ def json_schema(probe: Probe, context: Context) -> Script:
         return verdict(probe.id, Outcome.SKIP, "no grammar backend is configured", [quote(answer)])
     if bad := failed_requests(probe.id, [answer]):
         return bad
-    if answer.finish == "length":
+    if answer.reasoning and not answer.text.strip():
+        # the engine applies a schema once the thoughts have ended (0.5.23, a parser that always begins with thoughts)
+        message = "all of it is in reasoning_content, where the schema does not hold"
+        return verdict(probe.id, Outcome.INCONCLUSIVE, message, [quote(answer)])
+    if answer.finish == "length" and answer.text.lstrip().startswith("{"):
         return verdict(probe.id, Outcome.INCONCLUSIVE, f"not closed within {tokens} tokens", [quote(answer)])
     try:
         value = json.loads(answer.text)

@@ -15,8 +15,7 @@ from checks.model import Outcome, Verdict
 from checks.probe_basic import garbage
 from checks.probe_context import Context
 from checks.probe_entry import Probe
-from checks.probe_model import Answer, Measured, Script, failed_requests, quote, verdict
-from checks.probe_replies import error_text
+from checks.probe_model import Answer, Measured, Script, error_text, failed_requests, quote, verdict
 from checks.probe_requests import agreement, generate
 from checks.probe_texts import long_text, short_prompts
 from checks.statistics import mean_interval

@@ -33,7 +33,7 @@ class Answer:
     path: str
     status: int = 0  # 0: no HTTP status was received
     error: str = ""  # why there is no usable reply: refused, timeout, broken or bad JSON, in words
-    fault: str = ""  # the kind of `error`: refused, timeout, broken, unreadable
+    fault: str = ""  # the kind of `error`: refused, unreachable, forbidden, timeout, broken, unreadable, halted
     body: Any = None  # parsed JSON; for a stream the last event
     raw: str = ""  # start of the body as text, for evidence
     text: str = ""
@@ -87,11 +87,24 @@ def verdict(
 
 def quote(answer: Answer, limit: int = 160) -> Evidence:
     """One line that shows what came back, cut to `limit` characters."""
-    shown = answer.error or (repr(answer.said) if answer.said else answer.raw or "(nothing)")
+    shown = answer.error or (repr(answer.said) if answer.said else " ".join(answer.raw.split()) or "(nothing)")
     status = f"HTTP {answer.status}: " if answer.status not in (0, 200) else ""
     finish = f" [finish: {answer.finish}]" if answer.finish else ""
     cut = shown if len(shown) <= limit else shown[: limit - 1] + "…"
     return Evidence(text=f"{status}{cut}{finish}", source=answer.path)
+
+
+def error_text(answer: Answer) -> str:
+    """What the server says is wrong, out of any of its error shapes."""
+    data = answer.body
+    if isinstance(data, Mapping):
+        return error_message(data.get("error", data))
+    return answer.raw
+
+
+def error_message(error: Any) -> str:
+    """The sentence in an error object."""
+    return str(error.get("message", error)) if isinstance(error, Mapping) else str(error)
 
 
 def failed_requests(probe: str, answers: Sequence[Answer]) -> Verdict | None:
@@ -99,8 +112,14 @@ def failed_requests(probe: str, answers: Sequence[Answer]) -> Verdict | None:
     bad = [answer for answer in answers if not answer.ok]
     if not bad:
         return None
-    first = bad[0]
+    first = next((answer for answer in bad if answer.fault == "halted"), bad[0])
+    if first.fault == "halted":  # one reason for all, and no reply to show
+        return verdict(probe, Outcome.FAIL, first.error, failed_requests=len(bad), requests=len(answers))
     what = first.error or ("aborted by the engine" if first.finish == "abort" else f"HTTP {first.status}")
+    if isinstance(first.body, Mapping) and first.status >= 400:
+        what += f": {error_text(first)[:160]}"
+    if first.path == "/generate" and first.status in (404, 405, 501):
+        what += ", there is no /generate: this is no SGLang server, or a proxy does not pass it on"
     count = f"{len(bad)} of {len(answers)} requests failed: " if len(answers) > 1 else "the request failed: "
     return verdict(
         probe,

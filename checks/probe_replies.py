@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from checks.probe_model import Answer
+from checks.probe_model import Answer, error_message
 
 SHOWN = 400  # characters of a body kept as evidence
 
@@ -53,7 +53,7 @@ def parse_events(
             return replace(answer, error=f"an event is no JSON: {error}", fault="unreadable")
     told = next((chunk["error"] for _, chunk in chunks if isinstance(chunk, Mapping) and "error" in chunk), None)
     if told is not None:
-        return replace(answer, error=f"an error inside the stream: {_message(told)}", fault="broken")
+        return replace(answer, error=f"an error inside the stream: {error_message(told)}", fault="broken")
     if not chunks:
         return replace(answer, error="the stream ended without an event", fault="broken")
     whole = _join_generate(answer, chunks) if path == "/generate" else _join_openai(answer, chunks)
@@ -67,23 +67,11 @@ def failure(path: str, fault: str, message: str, seconds: float) -> Answer:
     return Answer(path=path, error=message, fault=fault, seconds=seconds)
 
 
-def error_text(answer: Answer) -> str:
-    """What the server says is wrong, out of any of its error shapes."""
-    data = answer.body
-    if isinstance(data, Mapping):
-        return _message(data.get("error", data))
-    return answer.raw
-
-
 def _json_or_none(raw: str) -> Any:
     try:
         return json.loads(raw)
     except ValueError:
         return None
-
-
-def _message(error: Any) -> str:
-    return str(error.get("message", error)) if isinstance(error, Mapping) else str(error)
 
 
 def _fill(answer: Answer, data: Any) -> Answer:

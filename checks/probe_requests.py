@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from checks.probe_context import Context
-from checks.probe_model import Answer, Ask
-from checks.probe_replies import error_text
+from checks.probe_model import Answer, Ask, error_text
 
 GENERATE = "/generate"
 CHAT = "/v1/chat/completions"
+HEALTH = Ask(path="/health", timeout=30.0)  # the engine itself gives up after 20 (SGLANG_HEALTH_CHECK_TIMEOUT)
 NEAR_TIE = 0.5  # nats: two tokens this close may change places with the batch size, in any engine
 
 
@@ -65,6 +65,17 @@ def chat(context: Context, prompt: str, tokens: int, *, stream: bool = False, **
     if stream:
         payload |= {"stream": True, "stream_options": {"include_usage": True}}
     return Ask(path=CHAT, payload=payload, stream=stream)
+
+
+def stands_still(health: Answer) -> str:
+    """What an answer to HEALTH says of an engine that does not move; empty when it moves, or is not there at all."""
+    if health.status == 503 and health.seconds > 15:
+        return (
+            f"the engine stands still: /health answers 503 after {health.seconds:.0f} s without a sign of a scheduler"
+        )
+    if health.fault == "timeout":
+        return f"the engine stands still: it takes connections, and /health is not answered in {HEALTH.timeout:.0f} s"
+    return ""
 
 
 def as_completion(prompt: str) -> str:

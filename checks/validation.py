@@ -144,7 +144,7 @@ def summary_of(level: Level, outcome: Outcome, verdicts: Sequence[Verdict], warn
         parts.append(f"{len(failed)} failed: {failed[0].id} ({failed[0].message})")
     for wanted, words in (
         (Outcome.ERROR, "checks broke"),
-        (Outcome.INCONCLUSIVE, "undecided"),
+        (Outcome.INCONCLUSIVE, "inconclusive"),
         (Outcome.SKIP, "skipped"),
     ):
         names = [item.id for item in verdicts if item.outcome is wanted]

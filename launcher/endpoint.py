@@ -1,4 +1,4 @@
-"""HTTP to the server under test, through whatever transport reaches it: the only module that knows httpx.
+"""HTTP to the server under test, through whatever transport reaches it: with `tunnel` the only one that knows httpx.
 
 The server's port need not be reachable from here: connections are opened on the host by the transport. An Endpoint
 may be shared between threads; each concurrent request takes a connection of its own.
@@ -7,21 +7,22 @@ may be shared between threads; each concurrent request takes a connection of its
 from __future__ import annotations
 
 import json
-import select
-import socket
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import httpcore
 import httpx
 
-from launcher.errors import LauncherError
+from launcher.errors import LauncherError, UsageError
+from launcher.plan import LaunchPlan
+from launcher.secrets import fetch
 from launcher.transport.base import Transport
+from launcher.tunnel import CONNECT_TIMEOUT, Tunnel
 
-CONNECT_TIMEOUT = 10.0
+KEY_HINT = "export it and name the variable: `launch validate … --api-key-env NAME`; a run takes its profile's"
 
 
 class EndpointRefused(LauncherError):
@@ -34,6 +35,10 @@ class EndpointTimeout(LauncherError):
 
 class EndpointBroken(LauncherError):
     """The connection ended in the middle, or what came was not HTTP."""
+
+
+class EndpointForbidden(UsageError):
+    """The server answers, but not without another API key (401, 403)."""
 
 
 class ReplyError(LauncherError):
@@ -73,17 +78,18 @@ class StreamReply:
 
 
 class Endpoint:
-    """One SGLang server. `api_key` is sent as a bearer token and appears nowhere else."""
+    """One SGLang server. `api_key` is sent as a bearer token; it is in no message, and no repr shows it."""
 
     def __init__(self, transport: Transport, host: str, port: int, *, api_key: str | None = None) -> None:
         self.address = f"{host}:{port}"
+        self.api_key = api_key
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._client = httpx.Client(
-            transport=_Tunnel(transport), base_url=f"http://{_bracketed(host)}:{port}", headers=headers, trust_env=False
+            transport=Tunnel(transport), base_url=f"http://{_bracketed(host)}:{port}", headers=headers, trust_env=False
         )
 
     def get(self, path: str, timeout: float = 10.0) -> Reply:
-        """GET. Raises EndpointRefused, EndpointTimeout, EndpointBroken."""
+        """GET. Raises EndpointRefused, EndpointTimeout, EndpointBroken, EndpointForbidden."""
         return self._send("GET", path, None, timeout)
 
     def post(self, path: str, payload: object, timeout: float = 120.0) -> Reply:
@@ -98,10 +104,11 @@ class Endpoint:
             _translated(self.address, path),
             self._client.stream("POST", path, json=payload, timeout=_limits(timeout)) as reply,
         ):
+            self._admitted(reply.status_code, path)
             yield StreamReply(reply, started)
 
     def close(self) -> None:
-        """Close idle connections."""
+        """Close all connections; requests under way in other threads end at once, as broken."""
         self._client.close()
 
     def _send(self, method: str, path: str, payload: object, timeout: float) -> Reply:
@@ -110,7 +117,32 @@ class Endpoint:
             content = None if payload is None else json.dumps(payload).encode()
             headers = {"Content-Type": "application/json"} if content is not None else {}
             reply = self._client.request(method, path, content=content, headers=headers, timeout=_limits(timeout))
+        self._admitted(reply.status_code, path)
         return Reply(reply.status_code, reply.content, time.perf_counter() - started)
+
+    def _admitted(self, status: int, path: str) -> None:
+        if status in (401, 403):
+            what = "refuses this API key" if self.api_key else "wants an API key"
+            where = f"http://{self.address}{path}"
+            raise EndpointForbidden(f"the server {what} (HTTP {status})", where=where, hint=KEY_HINT)
+
+
+def planned(transport: Transport, plan: LaunchPlan) -> Endpoint:
+    """The server of a plan. Its key is taken from here where it is set; without it the server says that it wants one.
+
+    Raises UsageError for a key that cannot be sent.
+    """
+    name = plan.secret_flags.get("api-key", "")
+    key = api_key(name) if os.environ.get(name) else None
+    return Endpoint(transport, plan.probe_host, plan.server_port, api_key=key)
+
+
+def api_key(variable: str) -> str:
+    """The key in a variable of this process's environment. Raises UsageError when there is none that can be sent."""
+    key = fetch([variable])[variable]
+    if not (key.isascii() and key.isprintable()) or key != key.strip():
+        raise UsageError(f"the key in {variable} holds blanks at its ends, or what no HTTP header may")
+    return key
 
 
 def _limits(seconds: float) -> httpx.Timeout:
@@ -147,126 +179,3 @@ def _translated(address: str, path: str) -> Iterator[None]:
 
 def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
-
-
-class _Tunnel(httpx.BaseTransport):
-    """httpx on top of httpcore, with sockets opened by a Transport."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._pool = httpcore.ConnectionPool(
-            network_backend=_Backend(transport),
-            max_connections=None,
-            max_keepalive_connections=64,
-            keepalive_expiry=3.0,  # uvicorn closes idle connections after 5 s
-        )
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        core = httpcore.Request(
-            method=request.method,
-            url=httpcore.URL(
-                scheme=request.url.raw_scheme,
-                host=request.url.raw_host,
-                port=request.url.port,
-                target=request.url.raw_path,
-            ),
-            headers=request.headers.raw,
-            content=request.stream,
-            extensions=request.extensions,
-        )
-        try:
-            reply = self._ask(core)
-        except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-            raise httpx.ConnectError(str(error), request=request) from error
-        except httpcore.TimeoutException as error:
-            raise httpx.ReadTimeout(str(error), request=request) from error
-        except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-            raise httpx.ReadError(str(error), request=request) from error
-        return httpx.Response(reply.status, headers=reply.headers, stream=_Body(reply), extensions=reply.extensions)
-
-    def _ask(self, request: httpcore.Request) -> httpcore.Response:
-        """A kept connection may have been closed meanwhile without us knowing (through SSH the news travels): a GET
-        that got not one byte back, but an end or a reset, is asked again, on a new one."""
-        try:
-            return self._pool.handle_request(request)
-        except (httpcore.RemoteProtocolError, httpcore.ReadError):
-            if request.method != b"GET":
-                raise
-        return self._pool.handle_request(request)
-
-    def close(self) -> None:
-        self._pool.close()
-
-
-class _Body(httpx.SyncByteStream):
-    def __init__(self, reply: httpcore.Response) -> None:
-        self._reply = reply
-
-    def __iter__(self) -> Iterator[bytes]:
-        try:
-            yield from self._reply.iter_stream()
-        except httpcore.TimeoutException as error:
-            raise httpx.ReadTimeout(str(error)) from error
-        except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-            raise httpx.ReadError(str(error)) from error
-
-    def close(self) -> None:
-        self._reply.close()
-
-
-class _Backend(httpcore.NetworkBackend):
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,  # noqa: ARG002  the transport decides both
-        socket_options: Any = None,  # noqa: ARG002
-    ) -> httpcore.NetworkStream:
-        try:
-            return _Stream(self._transport.connect(host, port, timeout or CONNECT_TIMEOUT))
-        except OSError as error:
-            raise httpcore.ConnectError(str(error)) from error
-
-
-class _Stream(httpcore.NetworkStream):
-    def __init__(self, sock: socket.socket) -> None:
-        self._sock = sock
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        self._sock.settimeout(timeout)
-        with _core_errors():
-            return self._sock.recv(max_bytes)
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._sock.settimeout(timeout)
-        with _core_errors():
-            self._sock.sendall(buffer)
-
-    def close(self) -> None:
-        self._sock.close()
-
-    def get_extra_info(self, info: str) -> Any:
-        """Only what httpcore asks for before it reuses a connection: has the other side closed it?"""
-        if info != "is_readable":
-            return None
-        return _readable(self._sock)
-
-
-@contextmanager
-def _core_errors() -> Iterator[None]:
-    try:
-        yield
-    except TimeoutError as error:
-        raise httpcore.ReadTimeout(str(error)) from error
-    except OSError as error:
-        raise httpcore.ReadError(str(error)) from error
-
-
-def _readable(sock: socket.socket) -> bool:
-    try:
-        return bool(select.select([sock], [], [], 0)[0])
-    except (OSError, ValueError):
-        return True

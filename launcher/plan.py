@@ -46,9 +46,12 @@ class LaunchPlan:
         words = [self.python, "-m", "sglang.launch_server"]
         if self.secret_flags:
             words += ["--config", "secrets.yaml"]
-        for name, value in self.flags.items():
-            words += render_flag(name, value)
-        return tuple(words)
+        return (*words, *self.flag_words)
+
+    @property
+    def flag_words(self) -> tuple[str, ...]:
+        """Its flags alone, without secret ones: these come in a file that is only there at a launch."""
+        return tuple(word for name, value in self.flags.items() for word in render_flag(name, value))
 
     @property
     def probe_host(self) -> str:

@@ -104,7 +104,8 @@ def parse_profile(name: str, path: str, node: Node) -> Profile:
         hardware=_settings(node, "hardware", HARDWARE_KEYS),
         flags=_settings(node, "flags", None),
         env={key: _env(key, value) for key, value in children(node, "env").items() if value.value is not None},
-        expect=dict(expect.plain()) if expect and expect.mapping() else {},
+        # one spelling, so that a child replaces what its parent says; parsed in `checks.expectations`
+        expect={key.replace("_", "-"): item.plain() for key, item in expect.mapping().items()} if expect else {},
         accept=tuple(_accepted(item) for item in (accept.sequence() if accept else [])),
     )
 

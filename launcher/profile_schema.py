@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from checks.engines import FlagSchema
+from checks.expectations import KEYS, Key, Kind
 from launcher.profile_file import ACCEPT_KEYS, HARDWARE_KEYS, MODEL_KEYS
 
 _SCALAR = {"type": ["string", "number", "boolean"]}
 
-
+_COUNT = {"type": "integer", "minimum": 1}
+_SINGLE: Mapping[Kind, Mapping[str, Any]] = {
+    Kind.TEXT: {"type": "string", "minLength": 1},
+    Kind.FLAG: {"type": "boolean"},
+    Kind.COUNT: _COUNT,
+    Kind.NUMBER: {"type": "number", "minimum": 0},
+    Kind.SHARE: {"type": "number", "minimum": 0, "maximum": 1},
+    Kind.COUNTS: {"type": "array", "items": _COUNT},
+    Kind.TEXTS: {"type": "array", "items": {"type": "string"}},
+    Kind.DURATION: {"type": ["string", "number"]},
+}
+_QUESTION = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["prompt", "accept"],
+    "properties": {"prompt": {"type": "string"}, "accept": {"type": "array", "minItems": 1}},
+}
 _ENV: dict[str, Any] = {
     "value": {"type": ["string", "number", "boolean"]},
     "why": {"type": "string"},
@@ -37,13 +55,35 @@ def profile_schema(engine: FlagSchema) -> dict[str, Any]:
             "hardware": _object({key: _with_why(_SCALAR) for key in HARDWARE_KEYS}),
             "flags": {"type": "object", "properties": flags, "additionalProperties": True},
             "env": {"type": "object", "additionalProperties": env_value},
-            "expect": {"type": "object", "description": "what `launch validate` asks of the running server"},
+            "expect": {**_keys(KEYS), "description": "what is asked of the running server, and what it must be worth"},
             "accept": {
                 "type": "array",
                 "items": {**_object({key: _text() for key in ACCEPT_KEYS}), "required": ["id", "reason"]},
             },
         },
     }
+
+
+def _keys(keys: Mapping[str, Key]) -> dict[str, Any]:
+    """Hyphens are completed, underscores taken as well: the parser knows both."""
+    listed = {name: _expectation(key) for name, key in keys.items()}
+    also = {f"^{name.replace('-', '_')}$": value for name, value in listed.items() if "-" in name}
+    return {**_object(listed), **({"patternProperties": also} if also else {})}
+
+
+def _expectation(key: Key) -> dict[str, Any]:
+    match key.kind:
+        case Kind.PARTS:
+            value = _keys(key.parts)
+        case Kind.NAMED:
+            value = {"type": "object", "additionalProperties": {"anyOf": [_keys(key.parts), {"type": "null"}]}}
+        case Kind.WORD:
+            value = {"enum": list(key.words)}
+        case Kind.QUESTIONS:
+            value = {"anyOf": [{"const": False}, {"type": "array", "minItems": 1, "items": _QUESTION}]}
+        case _:
+            value = dict(_SINGLE[key.kind])
+    return {"description": key.text, **value}
 
 
 def _flag(kind: str, choices: tuple[Any, ...] | None, description: str) -> dict[str, Any]:

@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from launcher.endpoint import Endpoint, EndpointBroken, EndpointRefused, EndpointTimeout, ReplyError
+from launcher.endpoint import (
+    Endpoint,
+    EndpointBroken,
+    EndpointForbidden,
+    EndpointRefused,
+    EndpointTimeout,
+    ReplyError,
+)
 from launcher.errors import HostUnreachable
 from launcher.plan import LaunchPlan
 from launcher.server import Look
@@ -32,6 +39,8 @@ def health(endpoint: Endpoint, timeout: float = 3.0) -> int:
         return endpoint.get("/health", timeout).status
     except EndpointRefused:
         return 0
+    except EndpointForbidden:
+        return 401
     except (EndpointTimeout, EndpointBroken, HostUnreachable):
         return -1
 

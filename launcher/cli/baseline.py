@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from checks.comparison import Compared, compare
+from checks.expectations import parse_expect
 from checks.model import Outcome
-from checks.probe_context import parse_expect
 from launcher.cli.exits import Exit
 from launcher.cli.options import Json
 from launcher.clock import SystemClock

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from checks.model import Outcome
 from launcher.errors import (
     HostCommandFailed,
     HostUnreachable,
@@ -61,6 +62,17 @@ _STATES = {
 def of_error(error: LauncherError) -> Exit:
     """Exit code of an expected error."""
     return next((code for kind, code in _ERRORS if isinstance(error, kind)), Exit.BAD)
+
+
+def of_validation(outcome: Outcome) -> Exit:
+    """Exit code of a judged server. All skipped is no pass: nothing was shown."""
+    match outcome:
+        case Outcome.PASS:
+            return Exit.OK
+        case Outcome.FAIL | Outcome.ERROR:
+            return Exit.BAD
+        case Outcome.INCONCLUSIVE | Outcome.SKIP:
+            return Exit.INCONCLUSIVE
 
 
 def of_state(state: State) -> Exit:

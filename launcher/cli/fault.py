@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
-from checks.probe_context import ExpectError
+from checks.expectations import ExpectError
 from checks.yamlfile import YamlError
 from launcher.cli.exits import Exit, of_error
 from launcher.errors import LauncherError, ProfileError, UsageError

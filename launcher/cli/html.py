@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
+
+from launcher.errors import UsageError
 
 LEVELS = ("alive", "ready", "correct", "good enough")
 _STYLE = """
@@ -24,6 +27,12 @@ ol.ladder li.reached { border-color: var(--pass); color: inherit; } ol.ladder li
 pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0; font-size: 13px; }
 summary { cursor: pointer; color: var(--dim); } footer { margin-top: 2rem; color: var(--dim); font-size: 13px; }
 """
+
+
+def check_place(report: Path | None) -> None:
+    """Before hours of work: can the report be written there? Raises UsageError."""
+    if report is not None and (report.is_dir() or not report.resolve().parent.is_dir()):
+        raise UsageError(f"--html {report}: {'that is a folder' if report.is_dir() else 'there is no such folder'}")
 
 
 def page(validation: Mapping[str, Any], about: Mapping[str, str], baseline: str = "") -> str:

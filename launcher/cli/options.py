@@ -32,6 +32,7 @@ Unsets: TypeAlias = Annotated[list[str] | None, typer.Option("--unset", help="fl
 Envs: TypeAlias = Annotated[
     list[str] | None, typer.Option("--env", help="NAME=VALUE for the engine; NAME alone takes a secret from here")
 ]
+Report: TypeAlias = Annotated[Path | None, typer.Option("--html", help="write a report of the verdict into this file")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="one JSON document on standard output")]
 
 

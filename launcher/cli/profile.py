@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from launcher.cli import render, screen
+from checks.validation import as_dict
+from launcher.cli import html, render, screen
 from launcher.cli.diagnose import document
-from launcher.cli.exits import Exit, of_state
-from launcher.cli.options import Envs, HostName, HostsFile, Json, ProfilesFolder, Sets, Unsets, connected, host_of
+from launcher.cli.exits import Exit, of_state, of_validation
+from launcher.cli.options import (
+    Envs,
+    HostName,
+    HostsFile,
+    Json,
+    ProfilesFolder,
+    Report,
+    Sets,
+    Unsets,
+    connected,
+    host_of,
+)
 from launcher.clock import SystemClock
+from launcher.errors import UsageError
 from launcher.flows.launch import Desk, LaunchOutcome, Observer, Options, launch
 from launcher.flows.soak import duration
 from launcher.profiles import override, resolve, search_path
@@ -30,12 +44,16 @@ def main(
     no_check: Annotated[bool, typer.Option("--no-check", help="start although a check says it will not work")] = False,
     fast: Annotated[bool, typer.Option("--fast", help="do not ask the engine itself before starting it")] = False,
     soak: Annotated[str, typer.Option("--soak", help="go on probing for so long once validated: 30s, 10m, 1h")] = "",
+    report: Report = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="return as soon as the process runs")] = False,
     profiles: ProfilesFolder = None,
     hosts_file: HostsFile = None,
     as_json: Json = False,
 ) -> int:
     """Check, start, watch and validate a profile on a host."""
+    html.check_place(report)
+    if report is not None and (dry_run or no_validate or detach):
+        raise UsageError("--html reports a validation, and this launch is told to make none")
     profile = override(resolve(name, search_path(profiles)), sets or [], unsets or [], envs or [])
     where = host_of(host, hosts_file)
     options = Options(
@@ -56,7 +74,20 @@ def main(
                 observer.close()
     if where.replay is not None and not as_json:
         screen.recorded(render.err(), Run(id=where.replay.name, folder=where.replay).read("validation"))
+    if report is not None:
+        write_report(outcome, report)
     return finish(outcome, as_json=as_json)
+
+
+def write_report(outcome: LaunchOutcome, place: Path) -> None:
+    """The page of its verdict; a word on standard error when there is none."""
+    run, found = outcome.run, outcome.validation
+    if run is None or found is None:
+        sys.stderr.write(f"{place} was not written: the run was not validated\n")
+        return
+    about = {"run": run.id, "profile": str(run.info.get("profile", "")), "host": str(run.info.get("host", ""))}
+    expect = (run.read("profile") or {}).get("expect") or {}
+    place.write_text(html.page(as_dict(found), about, str(expect.get("baseline", ""))), "utf-8")
 
 
 def finish(outcome: LaunchOutcome, *, as_json: bool) -> int:
@@ -68,14 +99,12 @@ def finish(outcome: LaunchOutcome, *, as_json: bool) -> int:
     if outcome.state in (State.PLANNED, State.STARTING) or outcome.healthy:
         return Exit.OK
     if outcome.validation is not None and outcome.state is State.VALIDATED:
-        return Exit.INCONCLUSIVE if outcome.validation.outcome == "inconclusive" else Exit.BAD
+        return of_validation(outcome.validation.outcome)
     return of_state(outcome.state)
 
 
 def outcome_json(outcome: LaunchOutcome) -> dict[str, Any]:
     """The JSON form of an outcome."""
-    from checks.validation import as_dict
-
     return {
         "run": outcome.run.id if outcome.run else None,
         "folder": str(outcome.run.folder) if outcome.run else None,

@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -15,10 +14,10 @@ import typer
 
 from checks.validation import Validation, as_dict
 from launcher.cli import html, render, screen
-from launcher.cli.exits import Exit
-from launcher.cli.options import HostsFile, Json, connected, host_of
+from launcher.cli.exits import of_validation
+from launcher.cli.options import HostsFile, Json, Report, connected, host_of
 from launcher.clock import SystemClock
-from launcher.endpoint import Endpoint
+from launcher.endpoint import Endpoint, api_key
 from launcher.errors import UsageError
 from launcher.flows import baselines
 from launcher.flows.diagnosing import log_view
@@ -26,7 +25,7 @@ from launcher.flows.fresh_log import fresh_log
 from launcher.flows.launch import plan_of
 from launcher.flows.proving import Subject, Wishes, prove, wishes_of
 from launcher.flows.soak import duration
-from launcher.flows.validate import read_server_info
+from launcher.flows.validate import knock
 from launcher.runs import Run, RunStore
 
 Soak = Annotated[str, typer.Option("--soak", help="go on probing for so long afterwards: 30s, 10m, 1h")]
@@ -41,6 +40,8 @@ class Given:
     against: str
     soak: str
     deeper: tuple[str, ...]
+    key_env: str
+    against_key_env: str
     quiet: bool
 
     def over(self, expect: Mapping[str, Any], profile: str = "") -> Wishes:
@@ -65,16 +66,30 @@ def main(
     deeper: Annotated[
         list[str] | None, typer.Option("--deeper", help="task for sgl-eval or lm-eval of this machine; repeatable")
     ] = None,
-    report: Annotated[Path | None, typer.Option("--html", help="write a report into this file")] = None,
+    key_env: Annotated[
+        str, typer.Option("--api-key-env", help="variable that holds the server's API key; a run's by default")
+    ] = "",
+    against_key_env: Annotated[
+        str, typer.Option("--against-key-env", help="variable that holds the API key of the second server")
+    ] = "",
+    report: Report = None,
     hosts_file: HostsFile = None,
     as_json: Json = False,
 ) -> int:
     """Probe a running server: is it correct and fast enough?"""
     if soak:
         duration(soak)
-    if report is not None and not report.resolve().parent.is_dir():
-        raise UsageError(f"--html {report}: there is no such folder")
-    given = Given(suite=suite, baseline=baseline, against=against, soak=soak, deeper=tuple(deeper or ()), quiet=as_json)
+    html.check_place(report)
+    given = Given(
+        suite=suite,
+        baseline=baseline,
+        against=against,
+        soak=soak,
+        deeper=tuple(deeper or ()),
+        key_env=key_env,
+        against_key_env=against_key_env,
+        quiet=as_json,
+    )
     if target.startswith(("http://", "https://")):
         about, result = {"server": target}, _url(target, given)
     else:
@@ -87,7 +102,7 @@ def main(
         sys.stdout.write(json.dumps(as_dict(result), ensure_ascii=False) + "\n")
     else:
         screen.validation(render.out(), result)
-    return {"pass": Exit.OK, "inconclusive": Exit.INCONCLUSIVE}.get(result.outcome, Exit.BAD)
+    return of_validation(result.outcome)
 
 
 def _url(url: str, given: Given) -> Validation:
@@ -95,22 +110,26 @@ def _url(url: str, given: Given) -> Validation:
 
     host, port = _address(url)
     transport, wanted = LocalTransport(), given.over({})
-    with _endpoint(url) as endpoint:
-        subject = Subject(endpoint=endpoint, transport=transport, host=host, port=port, info=read_server_info(endpoint))
+    with _endpoint(url, given.key_env) as endpoint:
+        subject = Subject(endpoint=endpoint, transport=transport, host=host, port=port, info=knock(endpoint))
         return _prove(subject, wanted, given)
 
 
 def _run(run: Run, given: Given, hosts_file: Any) -> Validation:
     plan, profile = plan_of(run), run.read("profile") or {}
     wanted = given.over(profile.get("expect", {}), str(profile.get("path", "")))
-    with connected(host_of(plan.host, hosts_file)) as transport:
-        endpoint = Endpoint(transport, plan.probe_host, plan.server_port)
+    variable = given.key_env or plan.secret_flags.get("api-key", "")
+    key = api_key(variable) if variable else None
+    with contextlib.ExitStack() as stack:
+        transport = stack.enter_context(connected(host_of(plan.host, hosts_file)))
+        endpoint = Endpoint(transport, plan.probe_host, plan.server_port, api_key=key)
+        stack.callback(endpoint.close)
         subject = Subject(
             endpoint=endpoint,
             transport=transport,
             host=plan.probe_host,
             port=plan.server_port,
-            info=read_server_info(endpoint),
+            info=knock(endpoint),
             ledger=log_view(run).ledger,
             read_log=lambda: log_view(run, fresh_log(transport, run, plan, SystemClock())),
             folder=run.folder,
@@ -125,15 +144,16 @@ def _prove(subject: Subject, wanted: Wishes, given: Given) -> Validation:
     observer = screen.Quiet() if given.quiet else screen.Screen(render.err())
     if not given.against:
         return prove(subject, wanted, SystemClock(), observer.verdict)
-    with _endpoint(given.against) as other:
+    with _endpoint(given.against, given.against_key_env) as other:
+        knock(other)
         return prove(replace(subject, live_baseline=other), wanted, SystemClock(), observer.verdict)
 
 
 @contextlib.contextmanager
-def _endpoint(url: str) -> Iterator[Endpoint]:
+def _endpoint(url: str, key_env: str) -> Iterator[Endpoint]:
     from launcher.transport.local import LocalTransport
 
-    endpoint = Endpoint(LocalTransport(), *_address(url))
+    endpoint = Endpoint(LocalTransport(), *_address(url), api_key=api_key(key_env) if key_env else None)
     try:
         yield endpoint
     finally:

@@ -10,69 +10,60 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from checks.deeper import INSTALL, KEYS, Score, Target, absent, broken, command, judge, read_lm_eval, read_sgl_eval
+from checks.deeper import INSTALL, Score, Target, absent, broken, command, judge, read_lm_eval, read_sgl_eval
 from checks.model import Verdict
-from checks.probe_context import ExpectError
-from checks.yamlfile import did_you_mean
+from launcher.secrets import Masker
 from launcher.transport.base import Command, Result, Transport
 
 TIMEOUT = 6 * 3600.0  # seconds for one task
+# The key comes through standard input: words and environment of a command can be read by every user (ps).
+_WITH_KEY = 'OPENAI_API_KEY=$(cat); export OPENAI_API_KEY; exec "$@" </dev/null'
 _NAMES = {"sgl-eval": ("sgl-eval",), "lm-eval": ("lm-eval", "lm_eval")}
 
 
-def wishes(expect: Any) -> dict[str, Mapping[str, Any]]:
-    """`expect.deeper`: task → {with, n, at_least}. Raises ExpectError."""
-    if not isinstance(expect, Mapping):
-        raise ExpectError("`deeper` is a mapping of tasks: {gsm8k: {n: 200, at_least: 0.8}}")
-    found: dict[str, Mapping[str, Any]] = {}
-    for task, part in expect.items():
-        plain = {str(key).replace("-", "_"): value for key, value in (part or {}).items()}
-        for key in plain:
-            if key not in KEYS:
-                raise ExpectError(f"unknown key `{key}` in `deeper`: {did_you_mean(key, KEYS)}")
-        if plain.get("with", "lm-eval") not in INSTALL:
-            raise ExpectError(f"`deeper`: {plain['with']} is not known: {', '.join(INSTALL)} are")
-        found[str(task)] = plain
-    return found
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """Where harnesses run. `local` is this machine; results stay under `folder`."""
+
+    local: Transport
+    folder: Path
+    api_key: str = field(default="", repr=False)  # of the server under test
+    path: str | None = None  # searched for the programs in place of $PATH and this interpreter's own folder
 
 
-def deeper(
-    local: Transport, target: Target, tasks: Mapping[str, Mapping[str, Any]], folder: Path, path: str | None = None
-) -> list[Verdict]:
-    """One verdict a task, one task after the other. `local` is this machine; results stay under `folder`.
-
-    `path` is searched for the programs in place of $PATH and this interpreter's own folder.
-    """
+def deeper(bench: Bench, target: Target, tasks: Mapping[str, Mapping[str, Any]]) -> list[Verdict]:
+    """One verdict a task, one task after the other."""
+    path = bench.path
     where = path if path is not None else f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     found = {name: program for name in INSTALL if (program := _program(name, where))}
     verdicts = []
     for task, wish in tasks.items():
         wanted = (str(wish["with"]),) if "with" in wish else tuple(INSTALL)
         name = next((item for item in wanted if item in found), None)
-        verdicts.append(
-            _one(local, target, (task, wish), (name, found[name]), folder) if name else absent(task, wanted)
-        )
+        verdicts.append(_one(bench, target, (task, wish), (name, found[name])) if name else absent(task, wanted))
     return verdicts
 
 
-def _one(
-    local: Transport, target: Target, wanted: tuple[str, Mapping[str, Any]], program: tuple[str, str], folder: Path
-) -> Verdict:
+def _one(bench: Bench, target: Target, wanted: tuple[str, Mapping[str, Any]], program: tuple[str, str]) -> Verdict:
     (task, wish), (name, path) = wanted, program
-    out = folder / f"{name}-{''.join(c if c.isalnum() else '-' for c in task)}"
+    out = bench.folder / f"{name}-{''.join(c if c.isalnum() else '-' for c in task)}"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     words = (path, *command(name, task, wish.get("n"), target, str(out.resolve())))
-    # lm-eval's API models insist on a key; the address is this machine's, which no proxy may see
-    env = {"OPENAI_API_KEY": "EMPTY", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
-    result = local.run(Command(argv=words, label=name, env=env, timeout=TIMEOUT))
-    (out / "output.log").write_bytes(result.stdout + result.stderr)
+    # the address is this machine's, which no proxy may see; lm-eval's API models insist on a key, any key
+    env = {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+    key = bench.api_key or "EMPTY"
+    argv = ("/bin/sh", "-c", _WITH_KEY, name, *words)
+    result = bench.local.run(Command(argv=argv, label=name, stdin=key.encode(), env=env, timeout=TIMEOUT))
+    mask = Masker([bench.api_key])
+    (out / "output.log").write_text(mask((result.stdout + result.stderr).decode("utf-8", "replace")), "utf-8")
     score = _score(name, task, out)
     if score is None or result.exit != 0:
-        return broken(task, name, result.exit, _said(result))
+        return broken(task, name, result.exit, mask(_said(result)))
     least = wish.get("at_least")
     return judge(task, name, score, None if least is None else float(least))
 

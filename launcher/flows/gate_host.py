@@ -14,7 +14,7 @@ from typing import Any
 from checks.model import Verdict
 from checks.validation import as_dict
 from launcher.clock import Clock
-from launcher.endpoint import Endpoint
+from launcher.endpoint import planned
 from launcher.errors import LauncherError
 from launcher.flows.diagnosing import diagnose_run
 from launcher.flows.gate_restore import set_aside
@@ -113,7 +113,7 @@ def measured(suite: str, budget: Budget) -> Measure:
             budget.check()
 
         plan = plan_of(run)
-        endpoint = Endpoint(desk.transport, plan.probe_host, plan.server_port)
+        endpoint = planned(desk.transport, plan)
         try:
             return as_dict(
                 validate(

@@ -27,7 +27,7 @@ from launcher.plan import LaunchPlan, from_json
 from launcher.profile_file import EnvSetting, Profile, Setting
 from launcher.runs import Run, RunStore, State
 from launcher.script import launch_script
-from launcher.secrets import Masker, fetch
+from launcher.secrets import Masker, fetch, without_secrets
 from launcher.transport.base import Transport
 
 READY_WITHIN = 3600.0  # seconds; a profile's `expect: ready-within` says better
@@ -141,7 +141,7 @@ def see_through(desk: Desk, watching: Watching, *, expect: Mapping[str, Any], wa
             return _finish(desk, watching, ending)
         if watching.run.state is not State.VALIDATED:  # somebody only looks in again
             watching.run.update(state=State.READY, ready=desk.clock.now().timestamp())
-        watching.run.write("server_info", _masked(watching.info))
+        watching.run.write("server_info", without_secrets(watching.info))
         for finding in differences(watching.plan.flags, watching.info):
             desk.observer.say(f"{finding.severity}: {finding.message}")
         if wanted is None:
@@ -167,8 +167,12 @@ def _validate(desk: Desk, watching: Watching, wanted: Wishes) -> LaunchOutcome:
     )
     with ThreadPoolExecutor(1, "validate") as pool:
         job = pool.submit(prove, subject, wanted, desk.clock, desk.observer.verdict)
-        while not job.done() and watching.ended is None:
-            watching.pump(0.1)
+        try:
+            while not job.done() and watching.ended is None:
+                watching.pump(0.1)
+        except BaseException:  # Ctrl-C: the pool waits for the probes, which wait for answers
+            watching.endpoint.close()
+            raise
         if watching.ended is not None and not job.done():
             watching.endpoint.close()
         validation = job.result()
@@ -234,11 +238,6 @@ def _start(desk: Desk, prepared: Prepared, run: Run, secrets: Mapping[str, str])
 
 def _refused(prepared: Prepared) -> str:
     return "; ".join(finding.message for finding in prepared.errors)
-
-
-def _masked(info: Mapping[str, Any]) -> dict[str, Any]:
-    """/server_info without the keys it repeats."""
-    return {name: "•••" if "api_key" in name and value else value for name, value in info.items()}
 
 
 def profile_json(profile: Profile) -> dict[str, Any]:

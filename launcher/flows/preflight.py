@@ -47,7 +47,7 @@ class DryRun:
 def dry_run(transport: Transport, prepared: Prepared) -> DryRun:
     """Run it. Raises HostCommandFailed when the engine's interpreter does not even start, TransportTimeout."""
     plan = prepared.plan
-    arguments = {"argv": list(plan.argv[3:]), "env": dict(plan.env)}
+    arguments = {"argv": list(plan.flag_words), "env": dict(plan.env)}
     command = Command(
         argv=(plan.python, "-"),
         label="dry_run",

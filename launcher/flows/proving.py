@@ -1,7 +1,7 @@
 """From a server that answers to a verdict on it: suite, deeper stage, soaking; for launches, attaches and `validate`.
 
-What a profile's `expect` says to the launcher itself (suite, baseline, soak, deeper) is read here; the rest goes to the
-probes (`checks.probe_context`).
+What a profile's `expect` says to the launcher itself (suite, baseline, soak, deeper) is read here; the rest is for the
+probes.
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from checks.deeper import Target
+from checks.expectations import parse_expect
 from checks.model import Match, Outcome, Verdict
-from checks.probe_context import Context, parse_expect, parse_server
-from checks.probe_entry import SUITES
+from checks.probe_context import Context, parse_server
 from checks.soaking import ID as SOAK
 from checks.soaking import with_rounds
 from checks.validation import Validation, with_verdicts
-from checks.yamlfile import did_you_mean
 from launcher.clock import Clock
 from launcher.endpoint import Endpoint
 from launcher.errors import UsageError
 from launcher.flows import baselines
-from launcher.flows.deeper import deeper, wishes
+from launcher.flows.deeper import Bench, deeper
 from launcher.flows.log_view import LogView
 from launcher.flows.soak import EVERY, duration, soak
 from launcher.flows.validate import validate
@@ -33,8 +32,6 @@ from launcher.probing.forward import forwarded
 from launcher.runs import RunStore
 from launcher.transport.base import Transport
 from launcher.transport.local import LocalTransport
-
-OWN_KEYS = ("suite", "ready_within", "baseline", "soak", "deeper")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +68,7 @@ def wishes_of(expect: Mapping[str, Any], store: RunStore, profile_path: str = ""
 
     A baseline that does not exist is no error: the first run of a profile is the one that it is made from.
     """
-    own = {str(key).replace("-", "_"): value for key, value in expect.items()}
-    suite = str(own.get("suite", "smoke"))
-    if suite not in SUITES:
-        raise UsageError(f"unknown suite `{suite}`", hint=did_you_mean(suite, SUITES))
-    rest = {key: value for key, value in own.items() if key not in OWN_KEYS}
-    parse_expect(rest)
+    own = parse_expect(expect)
     stored, missing = None, ""
     if name := str(own.get("baseline") or ""):
         try:
@@ -84,12 +76,12 @@ def wishes_of(expect: Mapping[str, Any], store: RunStore, profile_path: str = ""
         except UsageError:
             missing = name
     return Wishes(
-        suite=suite,
-        expect=rest,
+        suite=str(own.get("suite", "smoke")),
+        expect=own,
         baseline=stored,
         missing=missing,
         soak=duration(own["soak"]) if own.get("soak") else 0.0,
-        deeper=wishes(own["deeper"]) if own.get("deeper") else {},
+        deeper=own.get("deeper", {}),
     )
 
 
@@ -145,7 +137,7 @@ def _soaked(
 
 
 def _deeper(subject: Subject, wanted: Wishes) -> list[Verdict]:
-    context = Context(server=parse_server(subject.info), suite=wanted.suite, expect=parse_expect(wanted.expect))
+    context = Context(server=parse_server(subject.info), suite=wanted.suite, expect=wanted.expect)
     with forwarded(subject.transport, subject.host, subject.port) as port, _results(subject.folder) as folder:
         target = Target(
             url=f"http://127.0.0.1:{port}",
@@ -153,7 +145,8 @@ def _deeper(subject: Subject, wanted: Wishes) -> list[Verdict]:
             concurrency=context.concurrency,
             chat=wanted.expect.get("chat") is not False,
         )
-        return deeper(LocalTransport(), target, wanted.deeper, folder)
+        bench = Bench(local=LocalTransport(), folder=folder, api_key=subject.endpoint.api_key or "")
+        return deeper(bench, target, wanted.deeper)
 
 
 @contextlib.contextmanager

@@ -12,8 +12,9 @@ from datetime import datetime
 from typing import Any
 
 from checks.catalog import entry
+from checks.expectations import ExpectError, parse_expect
 from checks.model import Match, Outcome, Verdict
-from checks.probe_context import Context, ExpectError, parse_baseline, parse_expect, parse_server
+from checks.probe_context import Context, parse_baseline, parse_server
 from checks.probe_entry import SUITES, Probe
 from checks.probe_model import Answer, Ask, Measured, verdict
 from checks.probes import of_suite, probes
@@ -21,11 +22,13 @@ from checks.slow_paths import name_in, slow_paths
 from checks.validation import Validation, level_of, outcome_of, settle, summary_of
 from checks.yamlfile import did_you_mean
 from launcher.clock import Clock
-from launcher.endpoint import Endpoint
+from launcher.endpoint import Endpoint, EndpointForbidden, ReplyError
 from launcher.errors import LauncherError, UsageError
 from launcher.flows.log_view import LogView
 from launcher.probing.pool import run_probes
 from launcher.probing.send import send
+
+ABSENT = (404, 405, 501)  # statuses of a path that a server does not have
 
 
 def validate(  # noqa: PLR0913 - the flow's whole input, all of it by keyword
@@ -46,7 +49,7 @@ def validate(  # noqa: PLR0913 - the flow's whole input, all of it by keyword
     `ledger` are the warnings known before; `read_log` is asked after the probes, which may have brought new ones.
     `baseline` is an earlier validation as `checks.validation.as_dict` gives it, `live_baseline` a second server whose
     speed is measured in turn; `progress` is called from this thread.
-    Raises UsageError for an unknown suite, ExpectError (checks.probe_context) for an unknown expectation.
+    Raises UsageError for an unknown suite, ExpectError (checks.expectations) for an unknown expectation.
     """
     if suite not in SUITES:
         raise UsageError(f"unknown suite `{suite}`", hint=did_you_mean(suite, SUITES))
@@ -64,9 +67,14 @@ def validate(  # noqa: PLR0913 - the flow's whole input, all of it by keyword
     def ask(one: Ask) -> Answer:
         return send(live_baseline if one.baseline and live_baseline else endpoint, one, context.timeout, clock)
 
-    results = _run(chosen(context, ledger), context, ask, clock, progress)
+    tell = progress or (lambda _: None)
+    results = _run(chosen(context, ledger), context, ask, clock, tell)
     view = read_log() if read_log else LogView(ledger=tuple(ledger))
-    found = _judge(_with_slow_paths(results, context, view), context, view.ledger, started)
+    results = _with_slow_paths(results, context, view)
+    for result in results:
+        if _settled_later(result.verdict):
+            tell(result.verdict)
+    found = _judge(results, context, view.ledger, started)
     return replace(found, seconds=round(clock.monotonic() - begun, 3))
 
 
@@ -88,17 +96,46 @@ def chosen(context: Context, ledger: Sequence[Match]) -> list[Probe]:
     return [probe for probe in probes() if probe.id in picked]
 
 
-def read_server_info(endpoint: Endpoint, timeout: float = 10.0) -> Mapping[str, Any]:
-    """/server_info, or its name before 0.5.6; empty when neither answers (the probes will say why)."""
-    for path in ("/server_info", "/get_server_info"):
+def knock(endpoint: Endpoint, timeout: float = 10.0) -> Mapping[str, Any]:
+    """/server_info, or its name before 0.5.6; where a proxy hides both, the model that /v1/models lists.
+
+    Empty when nobody answers in time (the probes will say why). Raises EndpointForbidden for a key that is missing or
+    wrong, UsageError where something else than SGLang answers: nothing more is worth asking then.
+    """
+    strange = []
+    for path in ("/server_info", "/get_server_info", "/v1/models"):
         try:
             reply = endpoint.get(path, timeout)
             data = reply.json() if reply.status == 200 else None
+        except ReplyError:
+            strange.append(f"{path} answers no JSON")
+            continue
+        except EndpointForbidden:
+            raise
         except LauncherError:
             return {}
+        if reply.status in ABSENT:
+            strange.append(f"{path} answers {reply.status}")
         if isinstance(data, Mapping):
-            return data
+            return _listed(data) if path == "/v1/models" else data
+    if len(strange) == 3:
+        hint = "expected http://host:port of an SGLang server, without a path"
+        raise UsageError(f"http://{endpoint.address} is no SGLang server: {', '.join(strange)}", hint=hint)
     return {}
+
+
+def _listed(models: Mapping[str, Any]) -> Mapping[str, Any]:
+    items = models.get("data")
+    first = items[0] if isinstance(items, list) and items else None
+    return {"served_model_name": first["id"]} if isinstance(first, Mapping) and "id" in first else {}
+
+
+def read_server_info(endpoint: Endpoint) -> Mapping[str, Any]:
+    """As `knock`, and empty where that raises, which every probe then says for itself."""
+    try:
+        return knock(endpoint)
+    except UsageError:
+        return {}
 
 
 def _clearing(suite: Sequence[Probe], known: Mapping[str, Probe], ledger: Sequence[Match]) -> list[str]:
@@ -113,9 +150,8 @@ def _run(
     context: Context,
     ask: Callable[[Ask], Answer],
     clock: Clock,
-    progress: Callable[[Verdict], None] | None,
+    tell: Callable[[Verdict], None],
 ) -> list[Measured]:
-    tell = progress or (lambda _: None)
     skipped = set(context.expect.get("skip") or ())
     results, wanted = [], []
     for probe in suite:
@@ -127,9 +163,11 @@ def _run(
         tell(results[-1].verdict)
     for result in run_probes(wanted, context, ask, clock):
         results.append(result)
-        tell(result.verdict)
+        if not _settled_later(result.verdict):
+            tell(result.verdict)
     order = {probe.id: index for index, probe in enumerate(suite)}
-    return sorted(results, key=lambda result: order[result.verdict.id])
+    latest = {result.verdict.id: result for result in results}  # of a probe that was judged again
+    return sorted(latest.values(), key=lambda result: order.get(result.verdict.id, -1))
 
 
 def _reason_to_skip(probe: Probe, context: Context, skipped: set[str]) -> str | None:
@@ -143,13 +181,15 @@ def _reason_to_skip(probe: Probe, context: Context, skipped: set[str]) -> str | 
 def _with_slow_paths(results: Sequence[Measured], context: Context, view: LogView) -> list[Measured]:
     """The speed's verdict names what may be its reason; a speed that was not measured has none."""
     paths = slow_paths(context.server, view.ledger, view.decode)
-    kinds = {probe.id: probe.kind for probe in probes()}
     return [
-        replace(result, verdict=name_in(result.verdict, paths))
-        if kinds[result.verdict.id] == "speed" and result.verdict.figures
-        else result
+        replace(result, verdict=name_in(result.verdict, paths)) if _settled_later(result.verdict) else result
         for result in results
     ]
+
+
+def _settled_later(found: Verdict) -> bool:
+    """Whether the log has a say in it: told of once, when it is settled."""
+    return bool(found.figures) and any(probe.id == found.id and probe.kind == "speed" for probe in probes())
 
 
 def _judge(results: Sequence[Measured], context: Context, ledger: Sequence[Match], started: datetime) -> Validation:

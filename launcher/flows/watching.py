@@ -13,7 +13,7 @@ from checks.loglines import parse
 from checks.phases import all_phases, phase_of
 from launcher import readiness, server, watch
 from launcher.clock import Clock
-from launcher.endpoint import Endpoint
+from launcher.endpoint import planned
 from launcher.errors import LauncherError
 from launcher.events import Answering, Event, Impostor, LinkLost, Overdue, Ready, Stalled, to_json
 from launcher.flows.tail import LogCopy, Lost, Tail
@@ -61,7 +61,7 @@ class Watching:
         self.link_lost = ""
         self.stopping = False
         self.info: dict[str, Any] = {}  # what the server said about itself when it got ready
-        self.endpoint = Endpoint(transport, plan.probe_host, plan.server_port)
+        self.endpoint = planned(transport, plan)
 
     @property
     def at(self) -> float:

@@ -14,33 +14,46 @@ from dataclasses import replace
 from checks.model import Evidence, Outcome, Verdict
 from checks.probe_context import Context
 from checks.probe_entry import Probe
-from checks.probe_model import Answer, Ask, Judged, Measured, Wave, verdict
+from checks.probe_model import Answer, Judged, Measured, Wave, verdict
 from checks.probes import script
 from launcher.clock import Clock
+from launcher.probing.guard import GONE, LOOK_AFTER, PATIENCE, Guarded, Send
 
 SIDE_BY_SIDE = 16  # probes that advance at once
 
-Send = Callable[[Ask], Answer]
 
-
-def run_probes(probes: Sequence[Probe], context: Context, send: Send, clock: Clock) -> Iterator[Measured]:
+def run_probes(
+    probes: Sequence[Probe], context: Context, send: Send, clock: Clock, look_after: float = LOOK_AFTER
+) -> Iterator[Measured]:
     """The judgement of each probe as it is reached: readiness first, then all that bear company, then the rest alone.
 
     /health waits for a sign of the scheduler; among long requests on a slow machine it would give up (20 s).
+    Once the engine stands still nothing more is asked or waited for; `look_after` seconds without any answer make it
+    suspect, and `health` is judged again. The caller closes the endpoint afterwards, which ends what is under way.
     """
+    guarded = Guarded(send, clock, look_after, max(PATIENCE, 2 * context.concurrency))
     requests = ThreadPoolExecutor(max_workers=context.concurrency, thread_name_prefix="request")
     advancing = ThreadPoolExecutor(max_workers=SIDE_BY_SIDE, thread_name_prefix="probe")
+
+    def one(probe: Probe) -> Measured:
+        if guarded.halted and probe.level != "ready":
+            return Measured(verdict=verdict(probe.id, Outcome.SKIP, f"not asked: {guarded.halted}"))
+        return run_probe(probe, context, _sender(guarded, requests), clock)
+
     try:
         together = [probe for probe in probes if not probe.alone]
         for ready in (True, False):
             group = [probe for probe in together if (probe.level == "ready") is ready]
-            jobs = [advancing.submit(run_probe, probe, context, _sender(send, requests), clock) for probe in group]
-            for job in as_completed(jobs):
+            for job in as_completed([advancing.submit(one, probe) for probe in group]):
                 yield job.result()
         for probe in probes:
             if probe.alone:
-                yield run_probe(probe, context, _sender(send, requests), clock)
+                yield one(probe)
+        if guarded.down:  # /health was well at the beginning and is not any more
+            message = f"while it was being probed: {guarded.halted}"
+            yield Measured(verdict=verdict("health", Outcome.FAIL, message))
     finally:
+        guarded.halted = guarded.halted or "the validation was broken off"
         advancing.shutdown(wait=False, cancel_futures=True)
         requests.shutdown(wait=False, cancel_futures=True)
 
@@ -73,17 +86,17 @@ def _advance(probe: Probe, context: Context, send_all: Callable[[Wave], list[Ans
 
 
 def _nobody_there(probe: Probe, answers: Sequence[Answer]) -> Verdict | None:
-    if answers and all(answer.fault in ("refused", "unreachable") for answer in answers):
+    if answers and all(answer.fault in GONE for answer in answers):
         return verdict(probe.id, Outcome.FAIL, f"nobody answers: {answers[0].error}", unreachable="true")
     return None
 
 
-def _sender(send: Send, requests: ThreadPoolExecutor) -> Callable[[Wave], list[Answer]]:
+def _sender(guarded: Guarded, requests: ThreadPoolExecutor) -> Callable[[Wave], list[Answer]]:
     def send_all(wave: Wave) -> list[Answer]:
         # a GET costs the scheduler nothing and must not wait behind long answers
         jobs: list[Future[Answer] | Answer] = [
-            requests.submit(send, ask) if ask.payload is not None else send(ask) for ask in wave
+            requests.submit(guarded, ask) if ask.payload is not None else guarded(ask) for ask in wave
         ]
-        return [job.result() if isinstance(job, Future) else job for job in jobs]
+        return [guarded.wait(ask, job) if isinstance(job, Future) else job for ask, job in zip(wave, jobs, strict=True)]
 
     return send_all

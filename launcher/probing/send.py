@@ -5,7 +5,7 @@ from __future__ import annotations
 from checks.probe_model import Answer, Ask
 from checks.probe_replies import failure, parse_events, parse_reply
 from launcher.clock import Clock
-from launcher.endpoint import Endpoint, EndpointBroken, EndpointRefused, EndpointTimeout
+from launcher.endpoint import Endpoint, EndpointBroken, EndpointForbidden, EndpointRefused, EndpointTimeout
 from launcher.errors import LauncherError
 
 
@@ -54,5 +54,7 @@ def _fault(error: LauncherError) -> str:
             return "timeout"
         case EndpointBroken():
             return "broken"
+        case EndpointForbidden():
+            return "forbidden"
         case _:
             return "unreachable"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from checks.probe_context import Context, ExpectError, Server, parse_expect, parse_server
+from checks.expectations import ExpectError, parse_expect
+from checks.probe_context import Context, Server, parse_server
 from checks.probe_model import Answer
 from checks.probe_replies import parse_events, parse_reply
 
@@ -100,12 +101,30 @@ def test_captured_graph_sizes_are_read_in_the_old_and_the_new_place() -> None:
 
 
 def test_an_unknown_expectation_is_refused_with_a_suggestion() -> None:
-    with pytest.raises(ExpectError, match="did you mean `known_answer`"):
+    with pytest.raises(ExpectError, match="did you mean `known-answer`"):
         parse_expect({"known_answers": []})
     with pytest.raises(ExpectError, match="did you mean `margin`"):
         parse_expect({"speed": {"margins": 0.1}})
-    with pytest.raises(ExpectError, match="at_least"):
+    with pytest.raises(ExpectError, match="at-least"):
         parse_expect({"accuracy": {"word-problems": {"atleast": 0.1}}})
+
+
+@pytest.mark.parametrize(
+    ("expect", "said"),
+    [
+        ({"timeout": "soon"}, "`expect.timeout: soon` is not a number, 0 or more"),
+        ({"suite": "smok"}, "did you mean `smoke`"),
+        (
+            {"accuracy": {"word-problems": {"at-least": 90}}},
+            "expect.accuracy.word-problems.at-least: 90` is not a share",
+        ),
+        ({"speed": 60}, "is not a mapping (decode-at-least"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_refused_with_its_place(expect: dict[str, object], said: str) -> None:
+    with pytest.raises(ExpectError) as error:
+        parse_expect(expect)
+    assert said in str(error.value)
 
 
 def test_keys_may_be_written_with_hyphens_and_names_of_sets_stay() -> None:

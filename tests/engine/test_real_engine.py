@@ -162,6 +162,36 @@ def test_random_weights_get_ready_and_are_refused_by_the_probes(cli: Cli) -> Non
     assert "known-answer" in failed
 
 
+def test_a_key_travels_to_the_engine_and_its_probes_and_stands_in_no_copy(cli: Cli) -> None:
+    cli.env["ENGINE_KEY"] = "sk-of-this-test-alone"
+    code, outcome = cli.profile("smollm2-135m-cpu", "--set", "api-key=env:ENGINE_KEY")
+    assert (code, outcome["state"], outcome["healthy"]) == (0, "validated", True), outcome
+    assert cli.run("launch", "validate", outcome["run"]).returncode == 0
+    words = ("launch", "validate", f"http://127.0.0.1:{cli.port}")
+    assert "wants an API key" in cli.run(*words).stderr
+    assert cli.run(*words, "--api-key-env", "ENGINE_KEY").returncode == 0
+    kept = [path for path in (cli.folder / "state").rglob("*") if path.is_file()]
+    assert not [path for path in kept if b"sk-of-this-test-alone" in path.read_bytes()]
+
+
+def test_a_frozen_engine_is_named_in_bounded_time_and_is_well_again_afterwards(cli: Cli) -> None:
+    code, outcome = cli.profile("smollm2-135m-cpu", "--fast")
+    assert code == 0, outcome
+    victim = wait_for_scheduler(cli)
+    os.kill(victim, signal.SIGSTOP)
+    try:
+        frozen = cli.run("launch", "validate", outcome["run"], "--json")
+    finally:
+        os.kill(victim, signal.SIGCONT)
+    found = json.loads(frozen.stdout)
+    verdicts = {item["id"]: item for item in found["verdicts"]}
+    assert (frozen.returncode, found["level"]) == (1, "alive")
+    assert "the engine stands still" in verdicts["health"]["message"]
+    assert verdicts["known-answer"]["outcome"] == "skip"
+    assert found["seconds"] < 120  # one wait of /health (20 s) instead of one a request (240 s in this profile)
+    assert cli.run("launch", "validate", outcome["run"]).returncode == 0
+
+
 @pytest.mark.sshd
 def test_over_ssh_a_run_survives_the_launcher_s_kill_and_attach_ends_it(
     cli: Cli, sshd_server: Sshd, sshd_home: Path

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from launcher.endpoint import Endpoint, EndpointBroken, EndpointRefused, EndpointTimeout, ReplyError
+from launcher.endpoint import Endpoint, EndpointBroken, EndpointForbidden, EndpointRefused, EndpointTimeout, ReplyError
 from launcher.transport.base import Transport
 from tests.support.desk import free_port
 
@@ -40,13 +40,20 @@ def server(answer: Callable[[socket.socket], None]) -> Iterator[int]:
 
 
 def request_of(peer: socket.socket) -> bytes:
+    """One whole request: who closes before its body has come resets the connection under the sender."""
     data = b""
-    while b"\r\n\r\n" not in data:
+    while not whole(data):
         chunk = peer.recv(65536)
         if not chunk:
             return b""
         data += chunk
     return data
+
+
+def whole(data: bytes) -> bool:
+    head, end, body = data.partition(b"\r\n\r\n")
+    size = next((int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0)
+    return bool(end) and len(body) >= size
 
 
 def test_nobody_listens(transport: Transport) -> None:
@@ -94,7 +101,7 @@ def test_events_of_a_stream_come_one_by_one_and_leaving_closes_it(transport: Tra
         request_of(peer)
         peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
         try:
-            for number in range(10_000):
+            for number in range(10**9):  # more than any buffer on the way holds
                 peer.sendall(b'data: {"n": %d}\n\n' % number)
         except OSError:
             closed.set()
@@ -140,6 +147,22 @@ def test_a_refused_stream_keeps_its_reason(transport: Transport) -> None:
 
     with server(refuse) as port, Endpoint(transport, "127.0.0.1", port).stream("/generate", {}, 10) as reply:
         assert (reply.status, reply.body()) == (400, body)
+
+
+@pytest.mark.parametrize(("key", "said"), [(None, "wants an API key"), ("sk-1", "refuses this API key")])
+def test_a_missing_or_wrong_key_is_told_apart_from_every_other_refusal(
+    transport: Transport, key: str | None, said: str
+) -> None:
+    def refuse(peer: socket.socket) -> None:
+        assert (b"Bearer sk-1" in request_of(peer)) is (key is not None)
+        peer.sendall(b"HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+
+    with server(refuse) as port:
+        endpoint = Endpoint(transport, "127.0.0.1", port, api_key=key)
+        with pytest.raises(EndpointForbidden, match=said):
+            endpoint.get("/server_info", 5)
+        with pytest.raises(EndpointForbidden, match=said), endpoint.stream("/generate", {}, 5):
+            pass
 
 
 def test_a_closed_endpoint_refuses(transport: Transport) -> None:

@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 
 from checks.engines import load
+from checks.expectations import KEYS, ExpectError, Kind, parse_expect
 from checks.yamlfile import read
 from launcher.profile_schema import profile_schema
 from launcher.profiles import available
@@ -35,12 +36,81 @@ def test_every_shipped_profile_fits(name: str, validator: jsonschema.Draft202012
         {"accept": [{"id": "x"}]},
         {"model": {"pth": "x"}},
         {"env": {"A": {"value": "1", "sekret": True}}},
+        {"expect": {"suit": "smoke"}},
+        {"expect": {"speed": {"margins": 0.1}}},
     ],
 )
 def test_what_the_program_refuses_is_marked_while_typing(
     wrong: dict[str, object], validator: jsonschema.Draft202012Validator
 ) -> None:
     assert not validator.is_valid(wrong)
+
+
+EXPECTATIONS = [
+    {},
+    {"suite": "standard", "ready-within": 1800, "baseline": "prod", "soak": "10m"},
+    {"suite": "smok"},
+    {"suite": None},
+    {"ready_within": 60, "known_answer": False, "prompt_nll": 7.5},
+    {"ready-within": "soon"},
+    {"ready-within": True},
+    {"baseline": ""},
+    {"soak": 90},
+    {"soak": ["10m"]},
+    {"deeper": {"gsm8k": {"n": 200, "at-least": 0.9, "with": "lm-eval"}, "mmlu": None, "aime": {}}},
+    {"deeper": ["gsm8k"]},
+    {"deeper": {"gsm8k": {"with": "opencompass"}}},
+    {"deeper": {"gsm8k": {"atleast": 0.9}}},
+    {"accuracy": {"word-problems": {"at_least": 0.9, "margin": 0.05, "n": 20, "max-tokens": 64}}},
+    {"accuracy": {"word-problems": {"at-least": 90}}},
+    {"accuracy": {"word-problems": 0.9}},
+    {"also": ["needle"], "skip": ["abort"]},
+    {"also": "needle"},
+    {"model": "m", "chat": False, "thinking": True},
+    {"chat": "no"},
+    {"known-answer": [{"prompt": "2 + 2?", "accept": ["4", 4]}]},
+    {"known-answer": [{"prompt": "2 + 2?"}]},
+    {"known-answer": []},
+    {"known-answer": True},
+    {"timeout": -1},
+    {"concurrency": 0},
+    {"concurrency": 1.5},
+    {"common-words": 1.2},
+    {"acceptance": {"at-least": 1.5, "at-most": 3}},
+    {"acceptance": 2},
+    {"speed": {"decode-at-least": 60, "concurrency": [4, 16], "margin": 5}},
+    {"speed": {"concurrency": 4}},
+    {"speed": {"tokens": 0}},
+    {"fingerprint": {"kl_at_most": 0.03}},
+    {"accept-warnings": {}, "nonsense": 1},
+]
+
+
+@pytest.mark.parametrize("expect", EXPECTATIONS, ids=lambda expect: json.dumps(expect)[:60])
+def test_an_expectation_is_marked_exactly_where_it_is_refused(
+    expect: dict[str, object], validator: jsonschema.Draft202012Validator
+) -> None:
+    try:
+        parse_expect(expect)
+    except ExpectError:
+        taken = False
+    else:
+        taken = True
+    plain = {name: value for name, value in expect.items() if value is not None}
+    assert validator.is_valid({"expect": plain}) is taken
+
+
+def test_every_expectation_is_completed_with_a_description_and_documented() -> None:
+    shown = profile_schema(load())["properties"]["expect"]["properties"]
+    page = (PROFILES.parent / "docs" / "validation.md").read_text()
+    assert list(shown) == list(KEYS)
+    for name, key in KEYS.items():
+        assert shown[name]["description"] == key.text != ""
+        inside = shown[name]["additionalProperties"]["anyOf"][0] if key.kind is Kind.NAMED else shown[name]
+        for part, inner in key.parts.items():
+            assert inside["properties"][part]["description"] == inner.text != ""
+        assert f"`{name}`" in page
+        assert [part for part in key.parts if part not in page] == []
 
 
 def test_the_shipped_schema_is_the_generated_one() -> None:

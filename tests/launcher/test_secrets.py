@@ -3,7 +3,7 @@
 import pytest
 
 from launcher.errors import UsageError
-from launcher.secrets import MASK, Masker, fetch, is_secret
+from launcher.secrets import MASK, Masker, fetch, is_secret, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,27 @@ def test_a_secret_that_is_not_exported_is_refused_before_anything_is_started() -
     with pytest.raises(UsageError, match="HF_TOKEN is not set"):
         fetch(["HF_TOKEN"], {})
     assert fetch(["HF_TOKEN"], {"HF_TOKEN": "x"}) == {"HF_TOKEN": "x"}
+
+
+def test_keys_are_masked_at_any_depth_and_nothing_else_is_touched() -> None:
+    info = {
+        "api_key": "sk-1", "internal_states": [{"admin_api_key": "sk-22", "tp_size": 1}], "hf_token": None,
+        "launch_command": "--api-key sk-1 --model-path /m", "note": "started with sk-22",
+    }  # fmt: skip
+    assert without_secrets(info) == {
+        "api_key": MASK, "internal_states": [{"admin_api_key": MASK, "tp_size": 1}], "hf_token": None,
+        "launch_command": f"--api-key {MASK} --model-path /m", "note": f"started with {MASK}",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("launch_command='--api-key sk-1 --tp-size 2'", f"launch_command='--api-key {MASK} --tp-size 2'"),
+        ("--admin-api-key=sk-1 x", f"--admin-api-key={MASK} x"),
+        ("['--api-key', 'sk-1', '--port', '1']", f"['--api-key', '{MASK}', '--port', '1']"),
+        ("no key: --api-keys are many", "no key: --api-keys are many"),
+    ],
+)
+def test_a_command_line_that_the_engine_prints_holds_no_key(text: str, shown: str) -> None:
+    assert Masker()(text) == shown

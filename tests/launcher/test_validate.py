@@ -7,14 +7,17 @@ import socket
 
 import pytest
 
+from checks.expectations import ExpectError
 from checks.model import Evidence, Match, Outcome, Role
-from checks.probe_context import ExpectError
+from checks.probe_context import Context, Server
+from checks.probe_entry import Probe
 from checks.probes import of_suite
-from checks.validation import Level, as_dict
+from checks.validation import Level, as_dict, outcome_of
 from launcher.clock import SystemClock
 from launcher.endpoint import Endpoint
 from launcher.errors import UsageError
 from launcher.flows.validate import validate
+from launcher.probing.pool import run_probe
 from launcher.transport.local import LocalTransport
 from tests.support.fake_server import serving
 from tests.support.validating import EVERYTHING, LENIENT, SLOW, run
@@ -72,12 +75,12 @@ def test_a_probe_that_the_profile_skips_is_not_run_and_no_pass() -> None:
 
 
 def test_a_broken_check_is_an_error_and_not_the_servers_fault() -> None:
-    # questions without `accept` are our side's mistake
-    found, _ = run(expect={"known_answer": [{"prompt": "x"}]})
-    broken = next(item for item in found.verdicts if item.id == "known-answer")
-    assert broken.outcome is Outcome.ERROR
-    assert "accept" in broken.evidence[0].text
+    # an entry without its prompt is our side's mistake
+    probe = Probe(id="p", title="", why="", kind="greedy-repeat", level="correct", suites=("smoke",))
+    found = run_probe(probe, Context(server=Server()), lambda _: [], SystemClock()).verdict
     assert found.outcome is Outcome.ERROR
+    assert "prompt" in found.evidence[0].text
+    assert outcome_of([found], 0) is Outcome.ERROR
 
 
 def test_an_open_warning_of_the_log_keeps_the_server_at_ready() -> None:

@@ -92,7 +92,7 @@ DEEP = (
     Case("call-lost-in-stream", "tool-call", "", info=TOOLS),
     Case("call-finish-stop", "tool-call", "finish reason stop", info=TOOLS),
     Case("call-finish-without-call", "tool-call", "without a call", info=TOOLS),
-    Case("answer-in-reasoning", "reasoning", "inside reasoning_content", info=THINKS),
+    Case("answer-in-reasoning", "reasoning", "content is empty", info=THINKS),
     Case("think-in-answer", "reasoning", "left in the answer", info=THINKS),
     Case("schema-ignored", "json-schema", "no JSON"),
     Case("schema-wrong-type", "json-schema", "no integer"),

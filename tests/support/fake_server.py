@@ -83,13 +83,17 @@ class _Handler(BaseHTTPRequestHandler):
         state, faults = self.served, self.served.faults
         with state.lock:
             state.paths.append(self.path)
+        if self._stranger():
+            return
         match self.path.partition("?")[0]:
             case "/health":
                 self._send(503 if "health-503" in faults else 200, b"")
             case "/v1/models":
                 self._json(200, models(state.info, faults))
-            case "/server_info" | "/get_server_info":
+            case "/server_info" | "/get_server_info" if "no-server-info" not in faults:
                 self._json(200, state.info)
+            case "/model_info" | "/get_model_info":  # what the engine's own harness begins with
+                self._json(200, {"model_path": state.info["model_path"], "is_generation": True})
             case "/metrics" if state.info["enable_metrics"]:
                 self._send(200, metrics(state.info).encode())
             case "/v1/loads":
@@ -101,6 +105,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         state = self.served
         payload = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
+        if self._stranger():
+            return
         with state.lock:
             state.paths.append(self.path)
             state.number += 1
@@ -112,6 +118,16 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             with state.lock:
                 state.running -= 1
+
+    def _stranger(self) -> bool:
+        """Refuse who does not know the key, as the engine does: /health and /metrics are for everybody."""
+        key = self.served.info.get("api_key")
+        if not key or self.path.startswith(("/health", "/metrics")):
+            return False
+        if self.headers.get("Authorization") == f"Bearer {key}":
+            return False
+        self._json(401, {"error": "Unauthorized"})
+        return True
 
     def _generate(self, payload: Mapping[str, Any], number: int) -> None:
         state, faults = self.served, self.served.faults

@@ -23,7 +23,7 @@ def codequality(report: Report) -> str:
             mark = fingerprint(item)
             seen[mark] = seen.get(mark, 0) + 1
             rows.append(_issue(item, mark if seen[mark] == 1 else f"{mark}-{seen[mark]}"))
-    return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(rows, indent=1) + "\n"
 
 
 def _issue(item: Remark, mark: str) -> dict[str, Any]:

@@ -43,13 +43,21 @@ def sarif(report: Report) -> str:
             }
         ],
     }
-    return json.dumps(log, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(log, indent=1) + "\n"
 
 
 def fingerprint(item: Remark) -> str:
     """The same for the same remark as long as rule, profile, subject and file are the same."""
     text = "\0".join((item.rule, item.profile, item.subject, item.place.path))
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return hashlib.sha256(_bytes(text)).hexdigest()[:32]
+
+
+def _bytes(text: str) -> bytes:
+    """A path as git has it; text with halves of surrogate pairs, which YAML's escapes can make, spelled out."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace")
 
 
 def _rule(item: Remark) -> dict[str, Any]:
@@ -72,7 +80,7 @@ def _result(item: Remark, index: int) -> dict[str, Any]:
             {
                 "physicalLocation": {
                     "artifactLocation": {
-                        "uri": quote(item.place.path, errors="surrogateescape"), "uriBaseId": "SRCROOT",
+                        "uri": quote(_bytes(item.place.path)), "uriBaseId": "SRCROOT",
                     },
                     "region": {"startLine": item.place.line, "startColumn": item.place.column},
                 },

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, ClassVar
 
 import pytest
 
-from launcher.cli import app
-from launcher.runs import Run, RunStore
+from checks.model import Outcome
+from launcher.cli import app, profile
+from launcher.cli.exits import of_validation
+from launcher.flows.launch import LaunchOutcome
+from launcher.plan import LaunchPlan
+from launcher.runs import Run, RunStore, State
 from tests.support.desk import free_port
 from tests.support.fake_server import serving
 from tests.support.validating import run as validated
@@ -120,6 +128,161 @@ def test_baseline_explains_what_it_does_not_understand(cli: Cli, words: tuple[st
     code, _, err = cli("baseline", *words)
     assert code == 2
     assert err.startswith("launch: ")
+
+
+KEY = "sk-only-for-this-test"
+
+
+def test_a_server_with_a_key_is_validated_and_the_key_is_written_nowhere(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERVER_KEY", KEY)
+    words = ("--api-key-env", "SERVER_KEY", "--html", "report.html", "--json")
+    with serving(api_key=KEY) as (port, _):
+        code, out, err = cli("validate", f"http://127.0.0.1:{port}", *words)
+    assert code == 0, err
+    kept = [path.read_text() for path in cli.folder.rglob("*") if path.is_file()]
+    assert kept
+    assert not any(KEY in text for text in [*kept, out, err])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "the server wants an API key (HTTP 401)"),
+        (("--api-key-env", "WRONG_KEY"), "the server refuses this API key (HTTP 401)"),
+        (("--api-key-env", "NO_SUCH_KEY"), "the secret NO_SUCH_KEY is not set here"),
+        (("--api-key-env", "BROKEN_KEY"), "the key in BROKEN_KEY holds"),
+    ],
+)
+def test_a_key_that_is_missing_or_wrong_is_named_as_such(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.setenv("WRONG_KEY", "sk-other")
+    monkeypatch.setenv("BROKEN_KEY", "sk-ümlaut")
+    with serving(api_key=KEY) as (port, state):
+        code, _, err = cli("validate", f"http://127.0.0.1:{port}", *words)
+    assert (code, said in err) == (2, True), err
+    assert "sk-" not in err
+    assert state.number == 0
+
+
+def test_the_second_server_has_a_key_of_its_own(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERVER_KEY", KEY)
+    with serving(api_key=KEY) as (port, _), serving(api_key="sk-other") as (other, state):
+        words = ("--api-key-env", "SERVER_KEY", "--against", f"http://127.0.0.1:{other}")
+        code, _, err = cli("validate", f"http://127.0.0.1:{port}", *words)
+    assert (code, "wants an API key" in err, f":{other}" in err) == (2, True, True), err
+    assert state.number == 0
+
+
+def test_a_run_is_validated_with_the_key_of_its_profile(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(api_key=KEY) as (port, _):
+        run = planned_run(port, cli.folder, secret_flags={"api-key": "SERVER_KEY"})
+        code, _, err = cli("validate", run.id)
+        assert (code, "SERVER_KEY is not set here" in err) == (2, True), err
+        monkeypatch.setenv("SERVER_KEY", KEY)
+        code, out, err = cli("validate", run.id)
+    assert (code, "correct" in out) == (0, True), err
+
+
+def planned_run(port: int, folder: Path, **more: Any) -> Run:
+    """A run of this machine whose server is a stand-in."""
+    run = RunStore().create("p", datetime.now(UTC))
+    run.update(state="ready", profile="p", host="local")
+    plan = LaunchPlan(profile="p", digest="d", host="local", engine="0.5.23", python=sys.executable,
+                      work_dir=str(folder / "work"), flags={}, env={}, server_port=port, **more)  # fmt: skip
+    run.write("plan", plan.to_json())
+    return run
+
+
+class Stranger(BaseHTTPRequestHandler):
+    """Some web server: `pages` are its GETs, everything else is 404."""
+
+    pages: ClassVar[dict[str, bytes]] = {}
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path in self.pages else 404)
+        self.end_headers()
+        self.wfile.write(self.pages.get(self.path, b"<html>no</html>"))
+
+    do_POST = do_GET
+
+
+@contextmanager
+def stranger(**pages: bytes) -> Iterator[int]:
+    found = {f"/{name.replace('__', '/')}": page for name, page in pages.items()}
+    with ThreadingHTTPServer(("127.0.0.1", 0), type("Some", (Stranger,), {"pages": found})) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("pages", [{}, {"server_info": b"<html>hello</html>", "v1__models": b"<html>hello</html>"}])
+def test_a_web_server_is_named_as_such_instead_of_failing_probe_by_probe(cli: Cli, pages: dict[str, bytes]) -> None:
+    with stranger(**pages) as port:
+        code, out, err = cli("validate", f"http://127.0.0.1:{port}")
+    assert (code, out, "is no SGLang server: /server_info answers" in err) == (2, "", True), err
+
+
+def test_a_server_of_another_kind_is_told_by_what_it_lacks(cli: Cli) -> None:
+    with stranger(v1__models=b'{"data": [{"id": "some-model"}]}', health=b"{}") as port:
+        code, out, err = cli("validate", f"http://127.0.0.1:{port}")
+    assert (code, "there is no /generate: this is no SGLang server" in out) == (1, True), err
+    assert "serves some-model" in err
+    assert "<html>no</html>" in err  # what came is shown, on one line
+
+
+def test_a_proxy_that_hides_server_info_is_no_hindrance(cli: Cli) -> None:
+    with serving("no-server-info") as (port, _):
+        code, out, _ = cli("validate", f"http://127.0.0.1:{port}", "--json")
+    assert (code, json.loads(out)["model"]) == (0, "smol")
+
+
+def test_the_server_s_own_reason_for_a_refusal_is_in_the_verdict(cli: Cli) -> None:
+    with serving(max_req_input_len=2) as (port, _):
+        code, out, _ = cli("validate", f"http://127.0.0.1:{port}")
+    assert (code, "HTTP 400: The input (8 tokens) is longer than the model's context length" in out) == (1, True), out
+
+
+def test_a_launch_reports_its_verdict_as_a_page(cli: Cli) -> None:
+    found, _ = validated("bangs")
+    run = RunStore().create("p", datetime.now(UTC))
+    run.update(profile="p", host="gpu-box")
+    outcome = LaunchOutcome(run=run, state=State.VALIDATED, reason="", validation=found)
+    profile.write_report(outcome, cli.folder / "report.html")
+    page = (cli.folder / "report.html").read_text()
+    assert ("gpu-box" in page, 'class="fail"' in page) == (True, True)
+
+
+def test_a_launch_that_was_not_validated_leaves_no_report_and_says_so(
+    cli: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile.write_report(LaunchOutcome(run=None, state=State.REFUSED, reason=""), cli.folder / "report.html")
+    assert "report.html was not written" in capsys.readouterr().err
+    assert not (cli.folder / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    "words", [("--html", "no/such/folder/r.html"), ("--html", "r.html", "--dry-run"), ("--html", "r.html", "--detach")]
+)
+def test_a_report_that_cannot_come_is_refused_before_the_launch(cli: Cli, words: tuple[str, ...]) -> None:
+    code, _, err = cli("profile", "smollm2-135m-cpu", "--host", "local", *words)
+    assert (code, "--html" in err) == (2, True), err
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"), [("pass", 0), ("fail", 1), ("error", 1), ("inconclusive", 5), ("skip", 5)]
+)
+def test_exit_codes_of_a_verdict(outcome: str, code: int) -> None:
+    assert of_validation(Outcome(outcome)) == code
 
 
 def test_nobody_there_is_exit_1(cli: Cli) -> None:

@@ -7,12 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from checks.deeper import Target
 from checks.model import Outcome, Verdict
-from checks.probe_context import ExpectError
-from launcher.flows.deeper import deeper, wishes
+from launcher.flows.deeper import Bench, deeper
 from launcher.transport.local import LocalTransport
 
 TARGET = Target(url="http://127.0.0.1:1", model="smol", concurrency=4)
@@ -34,9 +31,9 @@ def writing(file: str, data: object) -> str:
     )
 
 
-def run(folder: Path, tasks: Mapping[str, Mapping[str, Any]]) -> list[Verdict]:
+def run(folder: Path, tasks: Mapping[str, Mapping[str, Any]], key: str = "") -> list[Verdict]:
     path = f"{folder}:/usr/bin:/bin"
-    return deeper(LocalTransport(), TARGET, tasks, folder / "out", path=path)
+    return deeper(Bench(local=LocalTransport(), folder=folder / "out", path=path, api_key=key), TARGET, tasks)
 
 
 def test_lm_eval_s_score_is_judged(tmp_path: Path) -> None:
@@ -72,14 +69,17 @@ def test_a_harness_that_fails_is_an_error_with_its_words(tmp_path: Path) -> None
     assert verdict.evidence[0].text == "ConnectionError: no hub"
 
 
+def test_the_key_reaches_the_harness_past_argv_and_is_masked_in_what_it_writes(tmp_path: Path) -> None:
+    program(tmp_path, "lm_eval", f'echo "key $OPENAI_API_KEY"; tr "\\0" " " </proc/$$/cmdline >{tmp_path}/seen; exit 1')
+    [verdict] = run(tmp_path, {"gsm8k": {}}, key="sk-secret")
+    assert verdict.evidence[0].text == "key •••"
+    assert "--tasks gsm8k" in (tmp_path / "seen").read_text()
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any("sk-secret" in path.read_text() for path in kept)
+
+
 def test_what_is_not_installed_is_skipped_with_a_hint(tmp_path: Path) -> None:
-    [verdict] = deeper(LocalTransport(), TARGET, {"gsm8k": {}}, tmp_path, path=str(tmp_path))
+    bench = Bench(local=LocalTransport(), folder=tmp_path, path=str(tmp_path))
+    [verdict] = deeper(bench, TARGET, {"gsm8k": {}})
     assert verdict.outcome is Outcome.SKIP
     assert "pip install" in verdict.message
-
-
-def test_wishes_are_checked() -> None:
-    assert wishes({"gsm8k": {"at-least": 0.8}, "mmlu": None}) == {"gsm8k": {"at_least": 0.8}, "mmlu": {}}
-    for bad in (["gsm8k"], {"gsm8k": {"atleast": 1}}, {"gsm8k": {"with": "opencompass"}}):
-        with pytest.raises(ExpectError):
-            wishes(bad)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from checks.probe_context import ExpectError
+from checks.expectations import ExpectError
 from launcher import server
 from launcher.errors import PlanRefused
 from launcher.events import Exited, Impostor, Ready

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from checks.expectations import ExpectError
 from checks.model import Evidence, Match, Outcome, Role, Verdict
-from checks.probe_context import ExpectError
 from checks.slow_paths import decode_lines
 from checks.validation import Level, as_dict
 from launcher.clock import FakeClock
@@ -47,15 +48,16 @@ def proved(wanted: Wishes, *faults: str, told: list[Verdict] | None = None, **mo
     return {item.id: item for item in found.verdicts} | {"": Verdict(id="", outcome=found.outcome, message=found.level)}
 
 
-def test_what_is_for_the_launcher_is_kept_from_the_probes(store: RunStore) -> None:
-    wanted = wishes_of({"suite": "standard", "ready-within": 60, "soak": "10m", "timeout": 5}, store)
-    assert (wanted.suite, wanted.soak, dict(wanted.expect)) == ("standard", 600.0, {"timeout": 5})
+def test_what_is_for_the_launcher_is_read_and_the_probes_bear_it(store: RunStore) -> None:
+    wanted = wishes_of({"suite": "smoke", "ready-within": 60, "soak": "10m", "timeout": 5}, store)
+    assert (wanted.suite, wanted.soak, wanted.expect["timeout"]) == ("smoke", 600.0, 5)
+    assert proved(replace(wanted, soak=0))[""].outcome is Outcome.PASS
 
 
 @pytest.mark.parametrize(
     ("expect", "error"),
     [
-        ({"suite": "smok"}, UsageError),
+        ({"suite": "smok"}, ExpectError),
         ({"soak": "soon"}, UsageError),
         ({"sped": {}}, ExpectError),
         ({"deeper": {"gsm8k": {"least": 1}}}, ExpectError),
@@ -106,8 +108,10 @@ def test_slow_decoding_in_the_log_is_named_in_the_speed_verdict() -> None:
     view = LogView(decode=decode_lines([BARE]))
     skip = [f"accuracy-{name}" for name in ("word-problems", "general-knowledge")]
     wanted = Wishes(suite="standard", expect={**LENIENT, "skip": skip})
-    speed = proved(wanted, read_log=lambda: view)["speed"]
+    told: list[Verdict] = []
+    speed = proved(wanted, read_log=lambda: view, told=told)["speed"]
     assert speed.outcome is Outcome.INCONCLUSIVE
+    assert [item for item in told if item.id == "speed"] == [speed]  # told once, as it stands in the end
     assert "9 of 9 decode lines say `cuda graph: False`" in speed.message
 
 

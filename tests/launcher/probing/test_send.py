@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checks.probe_replies import error_text
+from checks.probe_model import error_text
 from checks.probe_requests import generate
 from launcher.clock import SystemClock
 from launcher.endpoint import Endpoint
