@@ -1,10 +1,13 @@
 """Launch this project's claims on a real GPU, one scenario after another, and keep every run folder.
 
 usage: gpu_proof.py OUT --engine-python PY [--engine-path DIR] [--models DIR] [--only NAME,...] [--minutes N]
+                    [--host NAME]
+
+With --host, ssh leads there (an ssh_config alias of this same machine); otherwise runs are started directly.
 
 Writes OUT/results.jsonl (a line per scenario: what was expected, what came, how long it took) and OUT/runs.tar.gz.
 Scenarios use a tiny hybrid model with random weights (`qwen3next-tiny`) and SmolLM2-135M (`smollm2`) below --models.
-docs/gpu-proof.md holds what came out, with date and hardware.
+What is done to them meanwhile is `gpu_proof_acts`; docs/gpu-proof.md holds what came out, with date and hardware.
 """
 
 from __future__ import annotations
@@ -12,24 +15,24 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
-import subprocess
 import sys
 import tarfile
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+
+from gpu_proof_acts import AFTER, AROUND, Proof  # noqa: E402
 
 from checks.yamlfile import read  # noqa: E402
 
 PROFILES = ROOT / "tools" / "gpu_proof_profiles"
+# What a login by ssh does not bring: where the driver and its libraries are, what is switched off on this machine.
+KEPT = ("PATH", "LD_LIBRARY_PATH", "CUDA_", "NCCL_", "NVSHMEM_", "TORCH_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,40 +56,18 @@ def scenarios() -> list[Scenario]:
     ]
 
 
-@dataclass(slots=True)
-class Proof:
-    """What all scenarios share."""
-
-    out: Path
-    hosts: Path
-    models: Path
-    ends: float
-    python: str
-    engine_path: str
-    port: int = 31000
-    env: dict[str, str] = field(default_factory=dict)
-
-    def cli(self, *words: str, timeout: float = 420) -> subprocess.CompletedProcess[str]:
-        code = "import sys; from launcher.cli import app; getattr(app, sys.argv.pop(1))()"
-        return subprocess.run([sys.executable, "-c", code, *words], cwd=ROOT, env=self.env, text=True,
-                              capture_output=True, timeout=timeout, check=False)  # fmt: skip
-
-    def tell(self, **fields: Any) -> None:
-        with (self.out / "results.jsonl").open("a") as out:
-            out.write(json.dumps(fields) + "\n")
-        print(json.dumps(fields)[:900], flush=True)
-
-
 def main() -> int:
     options = parse()
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     hosts = out / "hosts.yaml"
-    hosts.write_text(json.dumps({"hosts": {"local": {"python": options.engine_python, "work_dir": str(out / "work"),
-                                                     "env": {"PYTHONPATH": options.engine_path or "/nonexistent"}}}}))  # fmt: skip
+    kept = {name: value for name, value in os.environ.items() if name.startswith(KEPT)}
+    entry = {"python": options.engine_python, "work_dir": str(out / "work"),
+             "env": {**kept, "PYTHONPATH": options.engine_path or "/nonexistent"}}  # fmt: skip
+    hosts.write_text(json.dumps({"hosts": {options.host: entry}}))
     env = {**os.environ, "SGLANG_LAUNCHER_STATE": str(out / "state"), "MODELS": options.models}
     proof = Proof(out=out, hosts=hosts, models=Path(options.models), ends=time.monotonic() + 60 * options.minutes,
-                  python=options.engine_python, engine_path=options.engine_path, env=env)  # fmt: skip
+                  python=options.engine_python, engine_path=options.engine_path, env=env, host=options.host)  # fmt: skip
     record_host(proof)
     if not options.only:
         time_check(proof)
@@ -106,7 +87,7 @@ def record_host(proof: Proof) -> None:
     """Facts of the machine, and how long the look took."""
     began = time.monotonic()
     done = proof.cli(
-        "launch", "facts", "--host", "local", "--hosts-file", str(proof.hosts), "-o", str(proof.out / "facts.json")
+        "launch", "facts", "--host", proof.host, "--hosts-file", str(proof.hosts), "-o", str(proof.out / "facts.json")
     )
     proof.tell(step="facts", seconds=round(time.monotonic() - began, 2), rc=done.returncode, notes=done.stderr[-400:])
 
@@ -116,7 +97,7 @@ def time_check(proof: Proof) -> None:
     model = f"model-path={proof.models / 'qwen3next-tiny'}"
     for words in (("--fast",), ()):
         began = time.monotonic()
-        done = proof.cli("launch", "check", "hybrid-nextn", "--host", "local", "--hosts-file", str(proof.hosts), "--json",
+        done = proof.cli("launch", "check", "hybrid-nextn", "--host", proof.host, "--hosts-file", str(proof.hosts), "--json",
                          "--profiles", str(PROFILES), "--set", model, *words)  # fmt: skip
         try:
             found = [
@@ -135,11 +116,11 @@ def time_check(proof: Proof) -> None:
 
 def play(proof: Proof, scenario: Scenario) -> None:
     proof.port += 1
-    words = ["launch", "profile", scenario.profile, "--host", "local", "--hosts-file", str(proof.hosts), "--json",
+    words = ["launch", "profile", scenario.profile, "--host", proof.host, "--hosts-file", str(proof.hosts), "--json",
              "--profiles", str(PROFILES), "--set", f"port={proof.port}", *scenario.words]  # fmt: skip
     words += ["--set", f"model-path={proof.models / model_of(scenario)}"]
     began = time.monotonic()
-    with AROUND.get(scenario.around, nothing)(proof):
+    with AROUND.get(scenario.around, lambda _: nullcontext())(proof):
         done = proof.cli(*words)
     seconds = round(time.monotonic() - began, 1)
     try:
@@ -188,131 +169,13 @@ def events_of(outcome: dict[str, Any]) -> list[str]:
     ]
 
 
-@contextmanager
-def nothing(_: Proof) -> Iterator[None]:
-    yield
-
-
-@contextmanager
-def hold_memory(proof: Proof) -> Iterator[None]:
-    """Another process with most of the GPU's memory."""
-    code = (
-        "import time, torch\n"
-        "held = torch.empty(int(torch.cuda.mem_get_info()[0] * 0.97), dtype=torch.uint8, device='cuda')\n"
-        "print(1, flush=True)\ntime.sleep(400)\n"
-    )
-    holder = subprocess.Popen([proof.python, "-c", code], stdout=subprocess.PIPE)
-    assert holder.stdout is not None
-    holder.stdout.readline()
-    try:
-        yield
-    finally:
-        holder.kill()
-
-
-@contextmanager
-def term_while_loading(proof: Proof) -> Iterator[None]:
-    """SIGTERM to the engine's main process a little after its scheduler has come up."""
-    done = threading.Event()
-
-    def work() -> None:
-        while not done.wait(0.2):
-            pids = [pid for pid in schedulers(proof) if pid]
-            if pids:
-                time.sleep(2)
-                main_pid = newest_run(proof).get("pid")
-                if main_pid:
-                    os.kill(int(main_pid), signal.SIGTERM)
-                return
-
-    threading.Thread(target=work, daemon=True).start()
-    yield
-    done.set()
-
-
-def after_kill(proof: Proof, outcome: dict[str, Any]) -> None:
-    """A scheduler is killed while the server is ready: how soon is it known, and how is it explained?"""
-    began = time.monotonic()
-    for pid in schedulers(proof):
-        os.kill(pid, signal.SIGKILL)
-    attached = proof.cli(
-        "launch", "attach", outcome["run"], "--no-validate", "--json", "--hosts-file", str(proof.hosts)
-    )
-    found = json.loads(attached.stdout) if attached.stdout else {}
-    proof.tell(step="rank-killed-while-serving", seconds=round(time.monotonic() - began, 1), state=found.get("state"),
-               cause=((found.get("diagnosis") or {}).get("cause") or {}).get("id"), reason=found.get("reason"))  # fmt: skip
-
-
-def after_freeze(proof: Proof, outcome: dict[str, Any]) -> None:
-    """A scheduler is frozen while the server is ready: the probes must say so."""
-    for pid in schedulers(proof):
-        os.kill(pid, signal.SIGSTOP)
-    began = time.monotonic()
-    try:
-        done = proof.cli("launch", "validate", outcome["run"], "--json", "--hosts-file", str(proof.hosts), timeout=150)
-    finally:
-        for pid in schedulers(proof):
-            os.kill(pid, signal.SIGCONT)
-    found = json.loads(done.stdout) if done.stdout.startswith("{") else {}
-    proof.tell(step="rank-frozen-while-serving", seconds=round(time.monotonic() - began, 1), rc=done.returncode,
-               outcome=found.get("outcome"), summary=found.get("summary"))  # fmt: skip
-
-
-def after_bench(proof: Proof, outcome: dict[str, Any]) -> None:
-    """The engine's own bench_serving on the same server, to compare with our speed probe."""
-    words = [proof.python, "-m", "sglang.bench_serving", "--backend", "sglang", "--port", str(proof.port), "--dataset-name", "random-ids",
-             "--random-input-len", "128", "--random-output-len", "128", "--random-range-ratio", "1", "--num-prompts", "16",
-             "--max-concurrency", "1", "--tokenizer", str(proof.models / "smollm2"), "--disable-tqdm"]  # fmt: skip
-    done = subprocess.run(
-        words,
-        env={**os.environ, "PYTHONPATH": proof.engine_path},
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-    (proof.out / "bench_serving.txt").write_text(done.stdout[-6000:] + "\n--- stderr\n" + done.stderr[-3000:])
-    proof.tell(step="bench_serving", rc=done.returncode, tail=done.stdout[-1200:])
-    run_folder = Path(outcome["folder"])
-    proof.tell(
-        step="speed",
-        verdicts=[
-            v for v in json.loads((run_folder / "validation.json").read_text())["verdicts"] if "speed" in v["id"]
-        ],
-    )
-
-
-def schedulers(proof: Proof) -> list[int]:
-    """Pids of the schedulers of the newest run."""
-    run = newest_run(proof).get("id", "?")
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            scheduler = entry.name.isdigit() and (entry / "cmdline").read_bytes().startswith(b"sglang::scheduler")
-            if scheduler and str(run) in str((entry / "cwd").readlink()):
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
-
-
-def newest_run(proof: Proof) -> dict[str, Any]:
-    folders = sorted((proof.out / "state" / "runs").glob("*/run.json"))
-    return {**json.loads(folders[-1].read_text()), "id": folders[-1].parent.name} if folders else {}
-
-
-AROUND: dict[str, Callable[[Proof], Any]] = {"hold-memory": hold_memory, "term-while-loading": term_while_loading}
-AFTER: dict[str, Callable[[Proof, dict[str, Any]], None]] = {
-    "kill-rank": after_kill, "freeze-rank": after_freeze, "bench": after_bench,
-}  # fmt: skip
-
-
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out")
     parser.add_argument("--engine-python", default=sys.executable)
     parser.add_argument("--engine-path", default="")
     parser.add_argument("--models", default="models")
+    parser.add_argument("--host", default="local")
     parser.add_argument("--only", default="")
     parser.add_argument("--minutes", type=float, default=9.0)
     return parser.parse_args()
