@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from math import inf
 from typing import Any
 
+from checks.catalog import KNOWLEDGE
 from checks.probe_entry import SUITES
 from checks.yamlfile import did_you_mean
 
@@ -45,6 +47,17 @@ class Key:
     text: str
     parts: Mapping[str, Key] = field(default_factory=dict)
     words: tuple[str, ...] = ()
+    folder: str = ""  # of the knowledge; the names are those of its files
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that are known, where there is a folder of them."""
+        return _names(self.folder) if self.folder else ()
+
+
+@cache
+def _names(folder: str) -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in (KNOWLEDGE / folder).glob("*.yaml")))
 
 
 _AT_LEAST = Key(Kind.SHARE, "score that its interval must reach")
@@ -59,8 +72,8 @@ KEYS: Mapping[str, Key] = {
         "with": Key(Kind.WORD, "the harness (default: the first that is installed)", words=("sgl-eval", "lm-eval")),
         "n": _N, "at-least": _AT_LEAST,
     }),
-    "also": Key(Kind.TEXTS, "ids of probes that are run although the suite does not hold them"),
-    "skip": Key(Kind.TEXTS, "ids of probes that are not run; a skip is no pass"),
+    "also": Key(Kind.TEXTS, "ids of probes that are run although the suite does not hold them", folder="probes"),
+    "skip": Key(Kind.TEXTS, "ids of probes that are not run; a skip is no pass", folder="probes"),
     "model": Key(Kind.TEXT, "name that /v1/models must list (default: served_model_name of the server)"),
     "chat": Key(Kind.FLAG, "false for a base model without a chat template: probes then use /generate"),
     "thinking": Key(Kind.FLAG, "true lets a reasoning model think in the probes (default false)"),
@@ -72,7 +85,7 @@ KEYS: Mapping[str, Key] = {
     "accuracy": Key(Kind.NAMED, "bundled sets and what is expected of them", {
         "at-least": _AT_LEAST, "margin": Key(Kind.SHARE, "loss against the baseline that is accepted (default 0.05)"),
         "n": _N, "max-tokens": Key(Kind.COUNT, "tokens an answer may have"),
-    }),
+    }, folder="accuracy"),
     "acceptance": Key(Kind.PARTS, "tokens per verify step of speculative decoding, bonus token included", {
         "at-least": Key(Kind.NUMBER, "least mean"), "at-most": Key(Kind.NUMBER, "largest mean"),
     }),
@@ -113,6 +126,10 @@ def _parts(values: Mapping[str, Any], keys: Mapping[str, Key], where: str) -> di
 
 
 def _value(value: Any, key: Key, where: str) -> Any:
+    if key.names and isinstance(value, Mapping | list | tuple):
+        for name in value:
+            if name not in key.names:
+                raise ExpectError(f"unknown name `{name}` in `{where}`: {did_you_mean(str(name), key.names)}")
     match key.kind, value:
         case Kind.PARTS, Mapping():
             return _parts(value, key.parts, where)

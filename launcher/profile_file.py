@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
+from checks.expectations import ExpectError, parse_expect
 from checks.model import EngineRange, FlagValue
 from checks.yamlfile import Node, YamlError, did_you_mean
 from launcher.secrets import FROM_ENV, is_secret
@@ -104,10 +105,20 @@ def parse_profile(name: str, path: str, node: Node) -> Profile:
         hardware=_settings(node, "hardware", HARDWARE_KEYS),
         flags=_settings(node, "flags", None),
         env={key: _env(key, value) for key, value in children(node, "env").items() if value.value is not None},
-        # one spelling, so that a child replaces what its parent says; parsed in `checks.expectations`
-        expect={key.replace("_", "-"): item.plain() for key, item in expect.mapping().items()} if expect else {},
+        expect=_expectations(expect) if expect else {},
         accept=tuple(_accepted(item) for item in (accept.sequence() if accept else [])),
     )
+
+
+def _expectations(node: Node) -> dict[str, Any]:
+    """As written, in one spelling, so that a child replaces what its parent says."""
+    found = {key.replace("_", "-"): item.plain() for key, item in node.mapping().items()}
+    for key, item in node.mapping().items():
+        try:
+            parse_expect({key: item.plain()})
+        except ExpectError as error:
+            raise YamlError(str(error), node.key_where(key)) from error
+    return found
 
 
 def _range(node: Node | None) -> EngineRange:

@@ -77,10 +77,14 @@ def _expectation(key: Key) -> dict[str, Any]:
             value = _keys(key.parts)
         case Kind.NAMED:
             value = {"type": "object", "additionalProperties": {"anyOf": [_keys(key.parts), {"type": "null"}]}}
+            if key.names:
+                value["propertyNames"] = {"enum": list(key.names)}
         case Kind.WORD:
             value = {"enum": list(key.words)}
         case Kind.QUESTIONS:
             value = {"anyOf": [{"const": False}, {"type": "array", "minItems": 1, "items": _QUESTION}]}
+        case Kind.TEXTS if key.names:
+            value = {"type": "array", "items": {"enum": list(key.names)}}
         case _:
             value = dict(_SINGLE[key.kind])
     return {"description": key.text, **value}

@@ -8,7 +8,8 @@ import pytest
 
 from checks.engines import load
 from checks.expectations import KEYS, ExpectError, Kind, parse_expect
-from checks.yamlfile import read
+from checks.yamlfile import YamlError, read
+from launcher.profile_file import parse_profile
 from launcher.profile_schema import profile_schema
 from launcher.profiles import available
 
@@ -115,3 +116,20 @@ def test_every_expectation_is_completed_with_a_description_and_documented() -> N
 
 def test_the_shipped_schema_is_the_generated_one() -> None:
     assert json.loads((PROFILES / "profile.schema.json").read_text()) == json.loads(json.dumps(profile_schema(load())))
+
+
+@pytest.mark.parametrize(
+    ("expect", "said"),
+    [
+        ("accuracy: {gsm8k: {at-least: 0.5}}", "unknown name `gsm8k` in `expect.accuracy`"),
+        ("also: [spead]", "did you mean `speed`?"),
+        ("skip: [ speed, nothing ]", "unknown name `nothing`"),
+        ("timeout: soon", "is not a number"),
+    ],
+)
+def test_a_faulty_expectation_is_refused_where_it_is_written(tmp_path: Path, expect: str, said: str) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(f"flags: {{model-path: /m}}\nexpect:\n  {expect}\n")
+    with pytest.raises(YamlError) as caught:
+        parse_profile("p", str(path), read(path))
+    assert said in str(caught.value) and caught.value.where.endswith("p.yaml:3:3")
