@@ -37,6 +37,7 @@ DIAGNOSE = {
     "unknowns": ("diagnose_unknowns", "List failures without a known cause, grouped over all runs."),
     "scaffold": ("diagnose_scaffold", "Turn an unknown failure into the draft of a cause, with its log."),
 }
+INTERRUPTED = 130
 _HELP = {
     "launch": "Launch SGLang from a profile and prove it correct before calling it healthy.",
     "diagnose": "Name the first cause of a failed SGLang launch, and the remedy.",
@@ -67,7 +68,7 @@ def run(program: str, table: dict[str, tuple[str, str]], words: Sequence[str]) -
         return _dispatch(program, table, words)
     except KeyboardInterrupt:
         sys.stderr.write("\ninterrupted\n")
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -111,9 +112,11 @@ def _exit_code(command: Any, prog_name: str, words: list[str]) -> int:
     try:
         code = command.main(args=words, prog_name=prog_name, standalone_mode=False)
     except typer.Exit as ended:
+        if ended.exit_code == INTERRUPTED:  # what typer makes of Ctrl-C
+            raise KeyboardInterrupt from ended
         return ended.exit_code
-    except typer.Abort:
-        return 130
+    except typer.Abort as aborted:
+        raise KeyboardInterrupt from aborted
     except shown as error:
         error.show()
         return 2

@@ -119,9 +119,7 @@ def measured(suite: str, budget: Budget) -> Measure:
                 validate(
                     endpoint,
                     suite=suite,
-                    expect={
-                        key: value for key, value in profile.expect.items() if key not in ("suite", "ready-within")
-                    },
+                    expect=profile.expectations,
                     server_info={},
                     clock=desk.clock,
                     ledger=diagnose_run(run).ledger,
