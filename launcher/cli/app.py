@@ -112,12 +112,12 @@ def _exit_code(command: Any, prog_name: str, words: list[str]) -> int:
     try:
         code = command.main(args=words, prog_name=prog_name, standalone_mode=False)
     except typer.Exit as ended:
-        if ended.exit_code == INTERRUPTED:  # what typer makes of Ctrl-C
-            raise KeyboardInterrupt from ended
         return ended.exit_code
     except typer.Abort as aborted:
         raise KeyboardInterrupt from aborted
     except shown as error:
         error.show()
         return 2
+    if code == INTERRUPTED:  # what typer makes of Ctrl-C
+        raise KeyboardInterrupt
     return int(code or 0)
