@@ -13,7 +13,7 @@ from checks import endings, phases, signatures, starts
 from checks.endings import INTERRUPTS, Ending
 from checks.loglines import Line
 from checks.match import Facts
-from checks.model import Diagnosis, Match, Remedy, Role
+from checks.model import Diagnosis, Match, Remedy, Role, parse_version
 from checks.phases import Milestone
 from checks.remedies import fill, fitting
 from checks.scan import Scanned
@@ -252,6 +252,8 @@ def _sentence(reading: Reading, open_ones: Sequence[Incident], ending: Ending) -
     phase = _last_phase(reading) or "import"
     if not reading.scanned.total_bytes:
         return "the log is empty"
+    if _is_foreign(reading) and not (open_ones or ending.death or ending.stall):
+        return "nothing failed, as far as this file tells"
     if open_ones:
         return f"unknown: {summary(open_ones[0])}"
     if ending.death:
@@ -269,6 +271,11 @@ def _sentence(reading: Reading, open_ones: Sequence[Incident], ending: Ending) -
     )
 
 
+def _is_foreign(reading: Reading) -> bool:
+    """Whether no line is like those of an engine."""
+    return not reading.milestones and not any(line.headed for line in reading.scanned.lines)
+
+
 def _moved(last: Line | None) -> str:
     if last is None:
         return ""
@@ -277,14 +284,16 @@ def _moved(last: Line | None) -> str:
 
 def _notes(reading: Reading, incident: Incident | None) -> Iterator[str]:
     """What the judgement could not rest on."""
-    if not reading.milestones and not any(line.headed for line in reading.scanned.lines):
+    if _is_foreign(reading):
         yield NO_LOG
     if incident:
         yield from incident.notes
     first = reading.milestones[0].phase if reading.milestones else ""
     if first not in ("", "import", "args", "distributed"):
         yield f"the log starts in phase `{first}`: what the engine said before, its arguments among it, is missing"
-    if incident and not reading.facts.get("engine.version"):
-        yield "the log does not name the engine's release: remedies are spelled for the newest (--engine says which)"
+    version = str(reading.facts.get("engine.version") or "")
+    if incident and parse_version(version) is None:
+        known = f"`{version}` is no release number" if version else "the log does not name the engine's release"
+        yield f"{known}: remedies are spelled for the newest (--engine says which)"
     if reading.scanned.dropped_regions:
         yield f"{reading.scanned.dropped_regions} repeated or middle parts of this noisy log were not looked at"

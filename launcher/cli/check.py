@@ -14,7 +14,18 @@ import typer
 from checks.facts import Launch, from_case
 from checks.model import Finding, Severity
 from launcher.cli.exits import Exit
-from launcher.cli.options import Envs, HostName, HostsFile, Json, ProfilesFolder, Sets, Unsets, connected, host_of
+from launcher.cli.options import (
+    Envs,
+    HostName,
+    HostsFile,
+    Json,
+    ProfilesFolder,
+    Sets,
+    Unsets,
+    connected,
+    host_of,
+    release,
+)
 from launcher.errors import HostCommandFailed, UsageError
 from launcher.profile_file import Profile
 from launcher.profiles import for_engine, override, resolve, search_path
@@ -26,7 +37,9 @@ def main(
     facts: Annotated[
         Path | None, typer.Option("--facts", help="recorded facts of `launch facts` instead of a host")
     ] = None,
-    engine: Annotated[str, typer.Option("--engine", help="engine release, for a check without a host")] = "",
+    engine: Annotated[
+        str, typer.Option("--engine", callback=release, help="engine release, for a check without a host")
+    ] = "",
     gpu: Annotated[str, typer.Option("--gpu", help="e.g. '8x RTX PRO 6000', for a check without a host")] = "",
     model_config: Annotated[
         Path | None, typer.Option("--model-config", help="folder with the model's config.json")

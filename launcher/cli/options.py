@@ -15,6 +15,18 @@ if TYPE_CHECKING:  # a command that needs no host must not pay for what reaches 
     from launcher.hosts import Host
     from launcher.transport.base import Transport
 
+
+def release(text: str) -> str:
+    """A release number as it was typed. Raises UsageError for what is none: every rule would hold for it."""
+    from checks.model import parse_version  # it loads `packaging`, which few commands need
+
+    if text and parse_version(text) is None:
+        raise UsageError(
+            f"`{text}` is no release of the engine", hint="e.g. 0.5.11; `launch engines list` has them all"
+        )
+    return text
+
+
 HostName: TypeAlias = Annotated[
     str,
     typer.Option(

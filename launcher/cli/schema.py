@@ -9,11 +9,14 @@ from typing import Annotated
 import typer
 
 from checks.engines import load
+from launcher.cli.options import release
 from launcher.profile_schema import profile_schema
 
 
 def main(
-    engine: Annotated[str, typer.Option("--engine", help="release whose flags are completed; newest by default")] = "",
+    engine: Annotated[
+        str, typer.Option("--engine", callback=release, help="release whose flags are completed; newest by default")
+    ] = "",
 ) -> int:
     """JSON Schema of profiles, for editors."""
     sys.stdout.write(json.dumps(profile_schema(load(engine)), indent=1) + "\n")

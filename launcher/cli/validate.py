@@ -94,8 +94,7 @@ def main(
         about, result = {"server": target}, _url(target, given)
     else:
         run = RunStore().find(target)
-        about = {"run": run.id, "profile": str(run.info.get("profile", "")), "host": str(run.info.get("host", ""))}
-        result = _run(run, given, hosts_file)
+        about, result = _about(run), _run(run, given, hosts_file)
     if report is not None:
         report.write_text(html.page(as_dict(result), about, baseline), "utf-8")
     if as_json:
@@ -103,6 +102,10 @@ def main(
     else:
         screen.validation(render.out(), result)
     return of_validation(result.outcome)
+
+
+def _about(run: Run) -> dict[str, str]:
+    return {"run": run.id, "profile": str(run.info.get("profile", "")), "host": str(run.info.get("host", ""))}
 
 
 def _url(url: str, given: Given) -> Validation:

@@ -54,15 +54,8 @@ def validate(  # noqa: PLR0913 - the flow's whole input, all of it by keyword
     if suite not in SUITES:
         raise UsageError(f"unknown suite `{suite}`", hint=did_you_mean(suite, SUITES))
     started, begun = clock.now(), clock.monotonic()
-    info = server_info or read_server_info(endpoint)
-    context = Context(
-        server=parse_server(info),
-        suite=suite,
-        expect=parse_expect(expect),
-        baseline=parse_baseline(baseline),
-        live_baseline=live_baseline is not None,
-        live_running=parse_server(read_server_info(live_baseline)).running if live_baseline else None,
-    )
+    own = Context(server=parse_server(server_info or read_server_info(endpoint)), suite=suite)
+    context = _beside(replace(own, expect=parse_expect(expect), baseline=parse_baseline(baseline)), live_baseline)
 
     def ask(one: Ask) -> Answer:
         return send(live_baseline if one.baseline and live_baseline else endpoint, one, context.timeout, clock)
@@ -76,6 +69,13 @@ def validate(  # noqa: PLR0913 - the flow's whole input, all of it by keyword
             tell(result.verdict)
     found = _judge(results, context, view.ledger, started)
     return replace(found, seconds=round(clock.monotonic() - begun, 3))
+
+
+def _beside(context: Context, live: Endpoint | None) -> Context:
+    """The context with a second server, if there is one."""
+    if live is None:
+        return context
+    return replace(context, live_baseline=True, live_running=parse_server(read_server_info(live)).running)
 
 
 def chosen(context: Context, ledger: Sequence[Match]) -> list[Probe]:

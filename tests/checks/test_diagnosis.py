@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from checks import catalog, phases, server_args, signature_build
-from checks.diagnosis import Reading, diagnose
+from checks.diagnosis import NO_LOG, Reading, diagnose
 from checks.log_facts import merge
 from checks.model import Diagnosis
 from checks.scan import scan
@@ -175,6 +175,13 @@ def test_a_standstill_that_passed_is_not_why_the_engine_died_later(root: Path) -
     assert cause(judge(root, READY + stall + front_end + one_rank + death)) == "stood"
     passed = judge(root, READY + stall + work + death)
     assert cause(passed) is None and passed.sentence.startswith("unknown: the engine went down")
+
+
+def test_a_file_that_is_no_log_is_in_no_phase_and_a_word_is_no_release(root: Path) -> None:
+    foreign = judge(root, "hello\n")
+    assert foreign.sentence == "nothing failed, as far as this file tells" and NO_LOG in foreign.notes
+    odd = judge(root, trace(1, 0, "ValueError: beta"), engine="banana")
+    assert cause(odd) == "beta" and any("`banana` is no release number" in note for note in odd.notes)
 
 
 def test_a_log_that_starts_late_says_so(root: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from launcher import logfile
-from launcher.cli.app import DIAGNOSE, run
+from launcher.cli.app import DIAGNOSE, LAUNCH, run
 
 
 def test_an_interrupted_command_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -13,3 +13,11 @@ def test_an_interrupted_command_says_so(monkeypatch: pytest.MonkeyPatch, capsys:
     monkeypatch.setattr(logfile, "chunks", interrupted)
     assert run("diagnose", DIAGNOSE, ["log", "-"]) == 130
     assert capsys.readouterr().err.strip() == "interrupted"
+
+
+@pytest.mark.parametrize(
+    "words", [["check", "smollm2-135m-cpu", "--engine", "banana"], ["schema", "--engine", "banana"]]
+)
+def test_what_is_no_release_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("launch", LAUNCH, words) == 2
+    assert "`banana` is no release of the engine" in capsys.readouterr().err
