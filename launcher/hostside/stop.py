@@ -30,16 +30,17 @@ def main(args):
         say(step="asked", pid=identity[0])
         send(identity[0], signal.SIGTERM)
         wait(lambda: not is_alive(identity), args["drain"])
+        if not is_alive(identity):
+            wait(lambda: not rest(args["run"], identity, folder), 2.0)  # children end a moment after their parent
     for name, number, patience in (("group", signal.SIGTERM, 5.0), ("kill", signal.SIGKILL, 10.0)):
-        left = run_pids(args["run"], identity)
-        left = [pid for pid in left if not is_supervisor(pid, folder)]
+        left = rest(args["run"], identity, folder)
         if not left:
             break
         forced = name
         say(step=name, pids=[describe(pid) for pid in left])
         for pid in left:
             send(pid, number)
-        wait(lambda: not [p for p in run_pids(args["run"], identity) if not is_supervisor(p, folder)], patience)
+        wait(lambda: not rest(args["run"], identity, folder), patience)
     wait(lambda: run_state(folder)[0] != "running" and run_state(folder)[1] is not None, 2.0)
     wait(lambda: port_is_free(args["host"], args["port"]), 5.0)
     state, code = run_state(folder)
@@ -53,6 +54,11 @@ def main(args):
         port_free=port_is_free(args["host"], args["port"]),
         gpu_pids=sorted(mine & gpu_pids()),
     )
+
+
+def rest(run, identity, folder):
+    """What is left of a run, without the script that writes down its end."""
+    return [pid for pid in run_pids(run, identity) if not is_supervisor(pid, folder)]
 
 
 def is_supervisor(pid, folder):
