@@ -80,6 +80,13 @@ def test_a_daemon_that_ignores_sigterm_is_found_and_killed(host: Bench) -> None:
     assert (stopped.forced, stopped.clean, stopped.code) == ("kill", True, 0)
 
 
+def test_children_that_end_a_moment_after_the_engine_are_not_forced(host: Bench) -> None:
+    outcome = host.launch("lagging")
+    assert outcome.run is not None
+    stopped = stop(host.desk, outcome.run)
+    assert (stopped.forced, stopped.clean, stopped.code) == ("", True, 0)
+
+
 def test_an_engine_that_does_not_drain_is_killed_after_its_time(host: Bench) -> None:
     outcome = host.launch("deaf")
     assert outcome.run is not None

@@ -1,6 +1,6 @@
 """Prints the milestones of a real start, serves /health, /server_info and greedy answers, and fails on request.
 
-FAKE_ENGINE names what happens: healthy (default), crash, usage, hang, stray, slow-stop, deaf (ignores SIGTERM),
+FAKE_ENGINE names what happens: healthy (default), crash, usage, hang, stray, lagging, slow-stop, deaf (to SIGTERM),
 no-drain, occupied (never binds), garbage. FAKE_ENGINE_PACE is the pause between milestones in seconds.
 """
 
@@ -103,6 +103,9 @@ def main():
     if MODE in ("stray", "deaf"):
         # a daemon in a session of its own that does not listen to SIGTERM
         code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+        subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    if MODE == "lagging":  # a child that ends a moment after its parent
+        code = "import os, time\nparent = os.getppid()\nwhile os.getppid() == parent: time.sleep(0.02)\ntime.sleep(0.6)"
         subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
     if MODE == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
