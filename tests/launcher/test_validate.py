@@ -152,7 +152,9 @@ def test_the_speed_of_a_live_baseline_is_measured_in_turn() -> None:
         other.close()
     speed = next(item for item in found.verdicts if item.id == "speed")
     assert "decode_ratio" in speed.figures
-    assert state.most_running == 3  # as many as the smaller of the two decodes together
+    # as many as the smaller of the two decodes together; whether they meet there is a matter of this machine's speed
+    assert {name for name in speed.figures if name.startswith("throughput") and name[-1].isdigit()} == {"throughput_3"}
+    assert state.most_running <= 3
     assert state.paths.count("/generate") == own.paths.count("/generate") > 10
 
 
