@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import ceil
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from checks.model import Evidence, Outcome
 from checks.probe_context import Context
@@ -27,8 +28,7 @@ KNOWLEDGE = Path(__file__).parent / "knowledge" / "accuracy"
 MARGIN = 0.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """One question with its one right answer: an integer as text, or a letter."""
 
     id: str
@@ -36,8 +36,7 @@ class Question:
     answer: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccuracySet:
+class AccuracySet(Struct, frozen=True, kw_only=True):
     """A set of questions, how to ask them and how to read the answers."""
 
     id: str

@@ -9,9 +9,10 @@ The format is described in docs/knowledge.md; `lint` holds every entry to accoun
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from checks.match import Condition, ConditionError, Facts, parse_condition
 from checks.model import EngineRange, Remedy, Role, Severity
@@ -24,8 +25,7 @@ PHASES = (
 STATUSES = ("stable", "experimental")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Constraint:
+class Constraint(Struct, frozen=True, kw_only=True):
     """What a launch looks like that will meet this cause: fires before anything is started."""
 
     when: Condition
@@ -35,8 +35,7 @@ class Constraint:
     subject: str  # the fact it is about, for pointing at a line of the profile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pattern:
+class Pattern(Struct, frozen=True, kw_only=True):
     """One way in which this cause shows in a log. All of `all` must be found inside one incident."""
 
     all: tuple[str, ...]
@@ -47,8 +46,7 @@ class Pattern:
     weight: int  # among patterns that hit the same incident the heaviest wins; 0 generic, 10 usual, 20 decisive
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Case(Struct, frozen=True, kw_only=True):
     """A launch, as facts, with what `before` must say about it."""
 
     facts: Facts
@@ -57,8 +55,7 @@ class Case:
     where: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """One cause or sign."""
 
     id: str

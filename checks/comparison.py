@@ -7,9 +7,11 @@ probes themselves use against a baseline.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from statistics import mean
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checks import accuracy, performance, probe_fingerprint, speculation
 from checks.model import Outcome, Verdict
@@ -19,8 +21,7 @@ from checks.probe_model import verdict
 from checks.probes import probes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class Compared(Struct, frozen=True, kw_only=True):
     """The comparison: one verdict for each probe that both have samples of, or whose outcome has changed."""
 
     verdicts: tuple[Verdict, ...]

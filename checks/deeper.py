@@ -6,8 +6,9 @@ Pure: how they are called is here as plain words, calling them is `launcher.flow
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from checks.accuracy import against_limit
 from checks.model import Evidence, Outcome, Verdict
@@ -19,8 +20,7 @@ INSTALL = {"sgl-eval": "pip install sgl-eval", "lm-eval": "pip install 'lm-eval[
 _METRICS = ("exact_match,flexible-extract", "exact_match,strict-match", "acc_norm,none", "acc,none", "exact_match,none")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
+class Score(Struct, frozen=True, kw_only=True):
     """What a harness found. `value` is a share, `n` the questions behind it."""
 
     value: float
@@ -29,8 +29,7 @@ class Score:
     failed: float = 0.0  # share of requests that failed, where the harness tells
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """What the harness talks to."""
 
     url: str  # http://127.0.0.1:PORT

@@ -12,7 +12,8 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from checks.periodicity import Loop, find_loop, repeated_sentences
 
@@ -30,8 +31,7 @@ _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARABIC", "HEBREW", "DEVANAGARI", "THA
             "GEORGIAN", "ARMENIAN", "TELUGU", "ETHIOPIC", "KHMER")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Struct, frozen=True, kw_only=True):
     """One way in which an output is garbage. `kind` is a stable slug, `sample` the part that shows it."""
 
     kind: str

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checks import endings, phases, signatures, starts
 from checks.endings import INTERRUPTS, Ending
@@ -31,8 +33,7 @@ NEAR_LINES = 60
 NO_LOG = "nothing in it looks like the log of an engine"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(Struct, frozen=True, kw_only=True):
     """Everything read from one log before judging."""
 
     scanned: Scanned

@@ -7,7 +7,8 @@ that names no rank is `untangle`; what the frames and messages of a draft are is
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from checks import untangle
 from checks.loglines import Line, is_bar
@@ -34,8 +35,7 @@ _NEAR = 60  # lines over which what is no frame is taken for the rest of one
 _MOST_STACKS = 32  # ranks that write at the same time
 
 
-@dataclass(slots=True)
-class Draft:
+class Draft(Struct):
     """Lines that make one incident."""
 
     kind: str

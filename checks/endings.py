@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from checks.loglines import Line, is_bar
 from checks.tracebacks import Incident
@@ -35,8 +36,7 @@ _MOVES = re.compile(r'Decode batch|"GET /health(?:_generate)? [^"]*" 200')
 _STUCK_AT_STOP = "received while health check failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class Ending(Struct, frozen=True, kw_only=True):
     """Lines at which things happened; 0 when they did not."""
 
     stop: int = 0  # somebody asked the engine to stop

@@ -6,8 +6,9 @@ A renamed option is a rename and not a removal with an addition; the table behin
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from checks.engine_history import Successor, successor
 from checks.engines import Flag, FlagSchema
@@ -17,8 +18,7 @@ from checks.model import Finding, FlagValue
 ChangeKind = Literal["added", "removed", "renamed", "deprecated", "default", "choices", "type", "required"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """One difference of one option, under its canonical name."""
 
     kind: ChangeKind

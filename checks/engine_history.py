@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, field
 
 from checks.model import FlagValue
 
@@ -23,8 +24,7 @@ RENAMES = Path(__file__).parent / "knowledge/engines/renames.yaml"
 ENTRY_KEYS = ("old", "new", "deprecated", "removed", "since", "until", "set", "unset", "env", "values", "note")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Span(Struct, frozen=True, kw_only=True):
     """First and last release that has a name; `gone` is the first one without it, None when it is still there."""
 
     first: str
@@ -32,8 +32,7 @@ class Span:
     gone: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Successor:
+class Successor(Struct, frozen=True, kw_only=True):
     """What to give in place of an old option."""
 
     old: str

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from checks.engine_history import canonical_elsewhere, spellings_of
 from checks.engine_versions import available, nearest
@@ -22,8 +23,7 @@ FOLDER = Path(__file__).parent / "knowledge/engines/sglang"
 Kind = Literal["exact", "abbreviation", "ambiguous", "unknown"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flag:
+class Flag(Struct, frozen=True, kw_only=True):
     """One option. Names are without dashes, in the order of the source."""
 
     names: tuple[str, ...]
@@ -53,8 +53,7 @@ class Flag:
         return self.action == "BooleanOptionalAction"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """What argparse makes of an option name. `name` is the full name, or the text itself when there is none."""
 
     kind: Kind
@@ -63,8 +62,7 @@ class Found:
     candidates: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Struct, frozen=True, kw_only=True):
     """Environment variables a release knows."""
 
     types: Mapping[str, str]  # declared ones: name → EnvBool, EnvInt, EnvStr, …
@@ -79,8 +77,7 @@ class Environment:
         return self.sgl_prefix_rewritten and name.startswith("SGL_") and self.knows("SGLANG_" + name[4:])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlagSchema:
+class FlagSchema(Struct, frozen=True, kw_only=True):
     """Options and variables of `version`. `exact` False: the engine asked for is not that release, see `note`."""
 
     version: str

@@ -7,11 +7,12 @@ launcher for those that concern the course of a launch (suite, ready-within, bas
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from math import inf
 from typing import Any
+
+from msgspec import Struct, field
 
 from checks.catalog import KNOWLEDGE
 from checks.probe_entry import SUITES
@@ -39,8 +40,7 @@ class Kind(StrEnum):
     NAMED = "a mapping of names"  # each with the keys in `parts`
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """One key, spelled with hyphens; underscores are taken as well."""
 
     kind: Kind

@@ -7,8 +7,9 @@ arithmetic or a table are added by `checks.derived`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from checks import derived
 from checks.engines import FlagSchema, load
@@ -17,8 +18,7 @@ from checks.match import Facts
 from checks.model import Finding, FlagValue
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
+class Launch(Struct, frozen=True, kw_only=True):
     """Everything known about one launch, before or after it happened. Absent keys mean nobody looked."""
 
     engine: str | None = None

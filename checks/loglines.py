@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 MAX_CHARS = 32_768
 """Longest text kept of one line; `server_args=` takes 26 kB, usage texts 36 kB in many lines."""
@@ -38,8 +39,7 @@ _QUOTED_CHARS = 40
 _TORCH_RANK = re.compile(r"\[rank(\d+)\]: ?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(Struct, frozen=True, kw_only=True):
     """One line of a log, or one of the pieces that `\\r` or a glued record make of it."""
 
     number: int  # from 1, counting newlines only, as an editor does

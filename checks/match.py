@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 Facts: TypeAlias = Mapping[str, Any]
 """Flat: `flag.* env.* model.* host.* engine.* package.* observed.*` → value. The only thing that rules see."""
@@ -31,8 +32,7 @@ class ConditionError(ValueError):
     """A condition is malformed. The text names the offending part; the caller adds file and line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """A parsed condition. `test(facts)` is True, False, or None when it hangs on something unknown."""
 
     test: Test

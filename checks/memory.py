@@ -7,7 +7,8 @@ is. Rules read the outcome as facts (`checks.derived.memory`). What a running en
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from checks.match import Facts, as_number
 
@@ -20,8 +21,7 @@ _NAME_ERROR = 0.20  # parameter count read off a name times bits per weight
 _CONTEXT_GIB = (0.5, 3.0)  # CUDA context, NCCL and all-reduce buffers, workspaces: 0.11.2 GiB on one GPU, 2.6 at tp 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(Struct, frozen=True, kw_only=True):
     """One thing that takes memory on a GPU, GiB, with the arithmetic in words."""
 
     name: str
@@ -30,8 +30,7 @@ class Item:
     how: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class Estimate(Struct, frozen=True, kw_only=True):
     """Memory of one rank. `vram` and `static` are GiB; `static` is what weights and caches may take together."""
 
     vram: tuple[float, float]

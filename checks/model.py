@@ -7,11 +7,11 @@ Plain frozen records without behaviour beyond derived properties. How they are f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from msgspec import Struct, field
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
@@ -54,8 +54,7 @@ def parse_version(text: str) -> Version | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class EngineRange:
+class EngineRange(Struct, frozen=True):
     """Releases for which an entry holds, as a PEP 440 specifier; the empty text means every release."""
 
     text: str = ""
@@ -75,8 +74,7 @@ def _inside(text: str, version: str) -> bool:
     return SpecifierSet(text).contains(Version(parsed.base_version), prereleases=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remedy:
+class Remedy(Struct, frozen=True, kw_only=True):
     """Something that may help. Flags are canonical (newest) names; rendering spells them for the run's engine."""
 
     text: str = ""
@@ -91,8 +89,7 @@ class Remedy:
     concrete: bool = True  # False: `<placeholders>` are left that a person must fill in
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Evidence(Struct, frozen=True, kw_only=True):
     """One line that made an entry fire. `line` counts from 1 in the log; 0 when it is not from a log."""
 
     text: str
@@ -102,8 +99,7 @@ class Evidence:
     source: str = ""  # file:line of a profile, a command on the host, a URL path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """Judgement before a launch."""
 
     id: str
@@ -115,8 +111,7 @@ class Finding:
     subject: str = ""  # what it is about: `flag.tp-size`, `env.NAME`, `host.driver`; renders to a profile position
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
+class Match(Struct, frozen=True, kw_only=True):
     """One signature that fired on a log, with the lines that show it."""
 
     id: str
@@ -131,8 +126,7 @@ class Match:
         return self.evidence[0].line if self.evidence else 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True, kw_only=True):
     """Why a run ended or misbehaves. `cause` None means unknown (see `fingerprint`) or healthy."""
 
     cause: Match | None
@@ -149,8 +143,7 @@ class Diagnosis:
     notes: tuple[str, ...] = ()  # e.g. "the log is truncated: it starts inside a traceback"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Struct, frozen=True, kw_only=True):
     """Judgement of one probe on a running server."""
 
     id: str

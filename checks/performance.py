@@ -8,10 +8,12 @@ server is measured in turn, pair by pair, so that what drifts on both sides canc
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import ceil, inf
 from statistics import median
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from checks.model import Outcome, Verdict
 from checks.probe_context import Context
@@ -24,8 +26,7 @@ from checks.statistics import Interval, median_interval, paired_ratio_interval, 
 ORDER = (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS, Outcome.SKIP)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stream:
+class Stream(Struct, frozen=True, kw_only=True):
     """Speed of one streamed answer."""
 
     decode: float  # tokens per second after the first event
@@ -35,8 +36,7 @@ class Stream:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(Struct, frozen=True, kw_only=True):
     """One measurement beside its baseline."""
 
     outcome: Outcome

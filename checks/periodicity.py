@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 LONGEST = 60_000  # characters looked at, from the end: a loop is always there
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """`unit` comes `times` times (the last one possibly cut short); `share` is the part of the text that it covers."""
 
     unit: str

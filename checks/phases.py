@@ -6,9 +6,10 @@ Not a judgement on whether a phase takes too long: that needs a clock and eviden
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from checks.catalog import KNOWLEDGE, PHASES
 from checks.loglines import Line, is_bar
@@ -16,8 +17,7 @@ from checks.regex import compile_line
 from checks.yamlfile import read
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Phase:
+class Phase(Struct, frozen=True, kw_only=True):
     """One stretch of an engine's life."""
 
     id: str  # one of catalog.PHASES
@@ -28,8 +28,7 @@ class Phase:
     starts: tuple[str, ...]  # regexes of the lines that begin it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Milestone:
+class Milestone(Struct, frozen=True, kw_only=True):
     """A line that began a phase."""
 
     phase: str

@@ -7,14 +7,14 @@ the probes see only typed values.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 LARGEST_CONCURRENCY = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
+class Server(Struct, frozen=True, kw_only=True):
     """The server in its own words (`/server_info`). None or empty where it does not tell."""
 
     model: str = ""
@@ -37,16 +37,14 @@ class Server:
     info: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
+class Baseline(Struct, frozen=True, kw_only=True):
     """Figures and samples of an earlier validation of the same model."""
 
     figures: Mapping[str, Mapping[str, float | str]] = field(default_factory=dict)
     samples: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(Struct, frozen=True, kw_only=True):
     """Everything a probe may look at."""
 
     server: Server

@@ -7,8 +7,9 @@ another batch size rounds differently in every engine; anything else is a fault.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from checks.model import Outcome, Verdict
 from checks.probe_basic import accepted, garbage, garbage_of

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 SUITES = ("smoke", "standard", "full", "soak")  # soak: one round of what is asked again and again after ready
 LEVELS = ("ready", "correct", "good-enough")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
+class Probe(Struct, frozen=True, kw_only=True):
     """What is asked of a server, as data. `params` belong to the kind."""
 
     id: str

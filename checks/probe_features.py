@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from checks.model import Evidence, Outcome, Verdict
 from checks.probe_basic import accepted, garbage

@@ -7,9 +7,10 @@ harmless change of kernel (about 0.001 nats) from a lost scale (tenths). Greedy 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import exp, isfinite, log
 from typing import Any
+
+from msgspec.structs import replace
 
 from checks.model import Outcome, Verdict
 from checks.probe_basic import garbage

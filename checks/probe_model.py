@@ -7,14 +7,14 @@ Verdict (or Measured). It is pure; `launcher.probing` sends the asks. Parsing of
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+from msgspec import Struct, field
 
 from checks.model import Evidence, Outcome, Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Ask(Struct, frozen=True, kw_only=True):
     """One request. A payload of None is a GET. Only asks with a payload count against the server's concurrency."""
 
     path: str
@@ -26,8 +26,7 @@ class Ask:
     baseline: bool = False  # goes to the live baseline server (Context.live_baseline), not to the one under test
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """What came back, in one shape for every route. Absent things are empty."""
 
     path: str
@@ -66,8 +65,7 @@ class Answer:
 Wave: TypeAlias = Sequence[Ask]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Measured(Struct, frozen=True, kw_only=True):
     """A verdict together with the samples behind it, which a later run compares itself with."""
 
     verdict: Verdict

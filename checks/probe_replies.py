@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
+
+from msgspec.structs import replace
 
 from checks.probe_model import Answer, error_message
 

@@ -6,8 +6,9 @@ Greedy everywhere: temperature 0 is the only setting under which two answers may
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from checks.probe_context import Context
 from checks.probe_model import Answer, Ask, error_text
@@ -18,8 +19,7 @@ HEALTH = Ask(path="/health", timeout=30.0)  # the engine itself gives up after 2
 NEAR_TIE = 0.5  # nats: two tokens this close may change places with the batch size, in any engine
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
+class Agreement(Struct, frozen=True, kw_only=True):
     """How far two greedy answers agree. `same` counts equal leading tokens (or characters, without ids)."""
 
     equal: bool

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from checks.engine_versions import available, nearest
 
@@ -23,8 +24,7 @@ MIN_LITERAL = 8  # a shorter literal says nothing about where it comes from
 PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RaiseSite:
+class RaiseSite(Struct, frozen=True, kw_only=True):
     """One raise, assert or warning of the engine."""
 
     kind: str  # name of the exception, `assert`, or the log level
@@ -43,8 +43,7 @@ class RaiseSite:
         return f"{self.file}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SiteTable:
+class SiteTable(Struct, frozen=True, kw_only=True):
     """All sites of one release as text rows, see `schema_source.sites.row`. Rows are taken apart when they are hit."""
 
     release: str

@@ -6,9 +6,10 @@ Reasons and remedies stay in the folders and are read for the few rules that fir
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from checks.catalog import KNOWLEDGE, Constraint, Entry, constraint_from, entries
 from checks.model import EngineRange
@@ -17,8 +18,7 @@ from checks.yamlfile import from_plain, read
 FORMAT = 1  # of the document; part of the name under which it is cached
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Rules(Struct, frozen=True, kw_only=True):
     """The rules of one cause."""
 
     id: str

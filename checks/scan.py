@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checks import loglines
 from checks.finders import finder
@@ -27,8 +29,7 @@ _DIGITS = b"0123456789"
 _START = b"server_args="
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scanned:
+class Scanned(Struct, frozen=True, kw_only=True):
     """What is left of a log."""
 
     lines: tuple[Line, ...]  # in order; numbers have gaps where nothing mattered
@@ -37,8 +38,7 @@ class Scanned:
     dropped_regions: int  # hits beyond the memory bound: equal ones, or the middle of a very noisy log
 
 
-@dataclass(frozen=True, slots=True)
-class _Region:
+class _Region(Struct, frozen=True):
     offset: int
     number: int
     data: bytes

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from checks import starts
 from checks.loglines import Line
@@ -41,8 +42,7 @@ _OWN = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogFacts:
+class LogFacts(Struct, frozen=True, kw_only=True):
     """What was found; empty where the log does not say."""
 
     arguments: Mapping[str, Any] = field(default_factory=dict)  # all of the server_args line, by their Python names

@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct
 
 from checks.match import Condition, parse_condition
 from checks.model import EngineRange, Remedy, Role
@@ -19,8 +20,7 @@ FORMAT = 6
 """Raised when the document changes its form."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """One pattern of one entry."""
 
     entry: str
@@ -39,8 +39,7 @@ class Rule:
         return parse_condition(self.when) if self.when else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Index:
+class Index(Struct, frozen=True, kw_only=True):
     """Every rule, the words that lead to them, the phases, and what is said about a cause once it is found."""
 
     rules: tuple[Rule, ...]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
+
+from msgspec import Struct, field
 
 from checks.finders import occurrences
 from checks.loglines import Line
@@ -22,8 +23,7 @@ from checks.tracebacks import Incident
 _MAX_EVIDENCE = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(Struct, frozen=True, kw_only=True):
     """One rule that speaks, on one incident; without incident it rests on facts and scattered lines alone."""
 
     rule: Rule

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checks.catalog import entry
 from checks.model import Evidence, Match, Outcome, Verdict
@@ -22,8 +24,7 @@ FEW = 3  # decode lines below which nothing is said
 _DECODE = re.compile(rb"Decode batch\b[^\n\r]*?#running-req: (\d+)[^\n\r]*?\b(?:cuda|npu) graph: (True|False)")
 
 
-@dataclass(frozen=True, slots=True)
-class DecodeLine:
+class DecodeLine(Struct, frozen=True):
     """One decode line of the log."""
 
     running: int  # requests in the batch
@@ -31,8 +32,7 @@ class DecodeLine:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlowPath:
+class SlowPath(Struct, frozen=True, kw_only=True):
     """One slow path. `silent`: nobody asked for it."""
 
     id: str

@@ -7,7 +7,8 @@ Pure; the rounds are sent by `launcher.flows.soak`. A server that was ready may 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from checks.model import Evidence, Outcome, Verdict
 from checks.validation import Level, Validation, with_verdicts

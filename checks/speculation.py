@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import mean
 from typing import Any
+
+from msgspec import Struct
 
 from checks.degeneration import Problem
 from checks.model import Evidence, Outcome
@@ -27,8 +28,7 @@ LOST = 0.85  # share of the baseline's accept length below which something is lo
 SUSPICIOUS = 0.97  # share of the possible maximum that varied text does not reach
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Acceptance:
+class Acceptance(Struct, frozen=True, kw_only=True):
     """Acceptance of one request, from its meta_info."""
 
     tokens: int

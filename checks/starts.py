@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from checks.drafts import is_new_process
 from checks.loglines import Line, is_bar
@@ -83,8 +84,7 @@ def _may_be_several(lines: Sequence[Line]) -> bool:
     return named > 1 or imported > 1 or early > 1 or (named > 0 and early > 0)
 
 
-@dataclass(slots=True)
-class _Start:
+class _Start(Struct):
     """What was seen of the start that is being read."""
 
     imported: bool = False  # known by its import, its arguments are still to come

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import ceil, inf, sqrt
 from statistics import NormalDist, median
+
+from msgspec import Struct
 
 LEVEL = 0.95
 RESAMPLES = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
+class Interval(Struct, frozen=True, kw_only=True):
     """An estimate with its confidence interval, all in the same unit."""
 
     value: float

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checks.drafts import CHAIN, ERROR, FRAME, Builder, Draft, ends
 from checks.loglines import Line
@@ -15,8 +17,7 @@ from checks.loglines import Line
 _DUMP_FRAME = re.compile(r"\s+(?P<function>[\w.<>]+) \((?P<file>[\w./<>-]+\.py):(?P<line>\d+)\)")  # py-spy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class Frame(Struct, frozen=True, kw_only=True):
     """One frame of a traceback."""
 
     file: str
@@ -24,8 +25,7 @@ class Frame:
     line: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Raised:
+class Raised(Struct, frozen=True, kw_only=True):
     """One exception of a chain."""
 
     type: str  # with its module when printed; empty when the end of the traceback is missing
@@ -35,8 +35,7 @@ class Raised:
     last: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Incident:
+class Incident(Struct, frozen=True, kw_only=True):
     """Something that may have gone wrong: the unit in which signatures look for text."""
 
     kind: str  # traceback | usage | fatal | line

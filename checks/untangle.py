@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 Part = Literal["start", "frame", "source", "marks", "error", "chain", "text"]
 
@@ -22,8 +23,7 @@ _OUTERMOST = frozenset({"<module>", "run_scheduler_process", "run_detokenizer_pr
 _OPEN_CALLS = ("(*args", "**kwargs)", "func(", "fn(", "self.run(", "self._target(")  # a wrapper may enter anything
 
 
-@dataclass(slots=True)
-class Stack:
+class Stack(Struct):
     """How far one traceback has come. Lines are counted by the caller."""
 
     part: Part = "start"
@@ -32,8 +32,7 @@ class Stack:
     moved: int = 0
 
 
-@dataclass(slots=True)
-class Known:
+class Known(Struct):
     """Steps that were seen, so that the same traceback of another rank is recognised."""
 
     sources: dict[str, str] = field(default_factory=dict)

@@ -6,12 +6,13 @@ be: a skip is no pass, an open warning keeps a server at "ready", and a smoke su
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
 
 from checks.catalog import entry
 from checks.model import Match, Outcome, Verdict
@@ -32,8 +33,7 @@ class Level(StrEnum):
     GOOD_ENOUGH = "good enough"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerItem:
+class LedgerItem(Struct, frozen=True, kw_only=True):
     """One open item of the ledger and what became of it."""
 
     id: str
@@ -44,8 +44,7 @@ class LedgerItem:
     evidence: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Validation:
+class Validation(Struct, frozen=True, kw_only=True):
     """The result of one validation, JSON-ready through `as_dict`."""
 
     suite: str
@@ -74,12 +73,12 @@ def with_verdicts(validation: Validation, more: Sequence[Verdict]) -> Validation
     still_open = len(validation.open_warnings)
     level, outcome = level_of(verdicts, probes(), still_open), outcome_of(verdicts, still_open)
     summary = summary_of(level, outcome, verdicts, validation.warnings)
-    return dataclasses.replace(validation, verdicts=verdicts, level=level, outcome=outcome, summary=summary)
+    return replace(validation, verdicts=verdicts, level=level, outcome=outcome, summary=summary)
 
 
 def as_dict(validation: Validation) -> dict[str, Any]:
     """Plain JSON values; also the form in which a baseline is stored."""
-    data: dict[str, Any] = dataclasses.asdict(validation)
+    data: dict[str, Any] = to_builtins(validation)
     data["samples"] = {probe: {name: list(v) for name, v in parts.items()} for probe, parts in data["samples"].items()}
     return data
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 MAX_BYTES = 4 << 20
 
@@ -34,8 +35,7 @@ class YamlError(ValueError):
         self.hint = hint
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """One value of a YAML document together with the place it came from."""
 
     value: Any  # None, bool, int, float, str, list[Node] or dict[str, Node]

@@ -11,10 +11,10 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import httpx
+from msgspec import Struct
 
 from launcher.errors import LauncherError, UsageError
 from launcher.plan import LaunchPlan
@@ -45,8 +45,7 @@ class ReplyError(LauncherError):
     """The reply is not what its content type promises."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """One complete answer. `seconds` is from sending to the last byte."""
 
     status: int

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
+from msgspec import Struct, to_builtins
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
+
+class Started(Struct, frozen=True, kw_only=True):
     """The engine's process runs on the host."""
 
     at: float  # seconds since the start, here and below
     pid: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PhaseEntered:
+class PhaseEntered(Struct, frozen=True, kw_only=True):
     """The log shows that a phase began."""
 
     at: float
@@ -24,8 +23,7 @@ class PhaseEntered:
     title: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class Progress(Struct, frozen=True, kw_only=True):
     """Something moved inside a phase. `fraction` is 0..1 where the engine says how much there is."""
 
     at: float
@@ -34,8 +32,7 @@ class Progress:
     fraction: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stalled:
+class Stalled(Struct, frozen=True, kw_only=True):
     """Nothing moved for longer than the phase may be silent: no log line, no CPU time, no reading."""
 
     at: float
@@ -45,8 +42,7 @@ class Stalled:
     doing: str  # what the processes are doing
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overdue:
+class Overdue(Struct, frozen=True, kw_only=True):
     """A phase takes longer than its deadline, though something still moves."""
 
     at: float
@@ -55,48 +51,42 @@ class Overdue:
     doing: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resumed:
+class Resumed(Struct, frozen=True, kw_only=True):
     """After a stall something moves again."""
 
     at: float
     phase: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answering:
+class Answering(Struct, frozen=True, kw_only=True):
     """HTTP status of /health changed: refused (0) → 503 → 200 is the normal order."""
 
     at: float
     status: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ready:
+class Ready(Struct, frozen=True, kw_only=True):
     """The launched process itself answers on its port and names this run."""
 
     at: float
     evidence: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Impostor:
+class Impostor(Struct, frozen=True, kw_only=True):
     """The port answers, but not this run."""
 
     at: float
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkLost:
+class LinkLost(Struct, frozen=True, kw_only=True):
     """The connection broke; the run goes on without us."""
 
     at: float
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exited:
+class Exited(Struct, frozen=True, kw_only=True):
     """The engine's process is gone: `exited` with a code, or `vanished`."""
 
     at: float
@@ -111,7 +101,7 @@ Event = (
 
 def to_json(event: Event) -> dict[str, Any]:
     """One line of events.jsonl."""
-    return {"event": type(event).__name__, **asdict(event)}
+    return {"event": type(event).__name__, **to_builtins(event)}
 
 
 def from_json(data: Mapping[str, Any]) -> Event | None:
@@ -120,6 +110,6 @@ def from_json(data: Mapping[str, Any]) -> Event | None:
     kind = kinds.get(str(data.get("event")))
     if kind is None:
         return None
-    fields = {name: value for name, value in data.items() if name in kind.__dataclass_fields__}
+    fields = {name: value for name, value in data.items() if name in kind.__struct_fields__}
     event: Event = kind(**fields)
     return event

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from checks import yamlfile
 from checks.yamlfile import Node, YamlError
@@ -31,8 +32,7 @@ _LOCAL_KEYS = ("python", "work_dir", "env", "cuda_home", "engine", "facts")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class Host(Struct, frozen=True, kw_only=True):
     """One machine: how to get there and what the inventory says of it."""
 
     name: str  # as the user named it

@@ -9,23 +9,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 MAX_HEADER = 1 << 16
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
-@dataclass(frozen=True, slots=True)
-class LogBytes:
+class LogBytes(Struct, frozen=True):
     """A piece of the log that begins at `offset`."""
 
     data: bytes
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """What the processes of the run are doing: rows of pid, name, state, cpu; CPU seconds and bytes read in all."""
 
     processes: tuple[dict[str, Any], ...]
@@ -33,15 +32,13 @@ class Sample:
     read: int
 
 
-@dataclass(frozen=True, slots=True)
-class Replaced:
+class Replaced(Struct, frozen=True):
     """The log is shorter than what was read: somebody truncated or replaced it."""
 
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """The process is gone. `state` is exited (with its code) or vanished."""
 
     state: str

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from checks.engines import FlagSchema
 from checks.model import FlagValue
@@ -20,8 +22,7 @@ ALWAYS_ENV = {"PYTHONUNBUFFERED": "1", "SPT_NOENV": "1"}
 CONFIG_SINCE = "0.5.3"  # --config FILE: the way for secret flags past argv
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchPlan:
+class LaunchPlan(Struct, frozen=True, kw_only=True):
     """One launch on one host, fully decided."""
 
     profile: str
@@ -65,14 +66,13 @@ class LaunchPlan:
 
 def from_json(data: Mapping[str, Any]) -> LaunchPlan:
     """The plan of a stored Run."""
-    fields = {name: data[name] for name in LaunchPlan.__dataclass_fields__ if name in data}
+    fields = {name: data[name] for name in LaunchPlan.__struct_fields__ if name in data}
     for name in ("secret_env", "notes"):
         fields[name] = tuple(fields.get(name, ()))
     return LaunchPlan(**fields)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """Where the engine is, as the plan needs it."""
 
     host: str

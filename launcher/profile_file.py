@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
+
+from msgspec import Struct, field
 
 from checks.expectations import ExpectError, parse_expect
 from checks.model import EngineRange, FlagValue
@@ -22,8 +23,7 @@ HARDWARE_KEYS = ("gpu", "count", "platform", "note")
 ACCEPT_KEYS = ("id", "reason", "until", "owner")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(Struct, frozen=True, kw_only=True):
     """One value and where it was written (file:line:column, or `--set`)."""
 
     value: FlagValue
@@ -32,8 +32,7 @@ class Setting:
     engine: EngineRange = field(default_factory=EngineRange)  # releases that get it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnvSetting:
+class EnvSetting(Struct, frozen=True, kw_only=True):
     """An environment variable; a secret one has no value here, it is read from the launcher's own environment."""
 
     value: str
@@ -43,8 +42,7 @@ class EnvSetting:
     engine: EngineRange = field(default_factory=EngineRange)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accepted:
+class Accepted(Struct, frozen=True, kw_only=True):
     """A finding that somebody decided to live with, and why, and until when."""
 
     id: str
@@ -54,8 +52,7 @@ class Accepted:
     owner: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class Profile(Struct, frozen=True, kw_only=True):
     """What to serve and how, before a host is known."""
 
     name: str

@@ -7,8 +7,9 @@ by whoever owns the port. So: the listener must belong to the launched tree, and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from launcher.endpoint import (
     Endpoint,
@@ -25,8 +26,7 @@ from launcher.server import Look
 INFO_PATHS = ("/server_info", "/get_server_info")  # the second one in releases before 0.5.4
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """Whether the answering server is ours: `faults` empty means yes, `evidence` says how we know."""
 
     evidence: tuple[str, ...]

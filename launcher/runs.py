@@ -11,11 +11,12 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from launcher.errors import RunNotFound
 
@@ -43,8 +44,7 @@ ACTIVE = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(Struct, frozen=True, kw_only=True):
     """One launch on disk."""
 
     id: str

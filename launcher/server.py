@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from launcher import hostside
 from launcher.errors import HostCommandFailed, PlanRefused
@@ -16,8 +17,7 @@ from launcher.transport.base import Command, Transport
 DRAIN_SECONDS = 90.0  # an unhealthy 0.5.23 needs 71 s for a SIGTERM (py-spy, core dump wait)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Look(Struct, frozen=True, kw_only=True):
     """A run seen from the host: `state` is running, exited, vanished or not-started."""
 
     run: str
@@ -29,8 +29,7 @@ class Look:
     foreign_listeners: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stopped:
+class Stopped(Struct, frozen=True, kw_only=True):
     """What is left after a stop: nothing, or it says what."""
 
     state: str

@@ -8,7 +8,9 @@ by a log line.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from launcher.events import Event, Exited, Overdue, PhaseEntered, Progress, Resumed, Stalled
 from launcher.logtail import Ended, Sample
@@ -17,8 +19,7 @@ CPU_MOVES = 0.2  # CPU seconds between two samples (5 s apart) that count as wor
 READ_MOVES = 1 << 20  # bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Milestone:
+class Milestone(Struct, frozen=True, kw_only=True):
     """What one log line says about progress."""
 
     phase: str
@@ -26,8 +27,7 @@ class Milestone:
     fraction: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PhaseLimits:
+class PhaseLimits(Struct, frozen=True, kw_only=True):
     """Seconds a phase may take, and may be silent and idle, before somebody should look."""
 
     deadline: float
@@ -37,8 +37,7 @@ class PhaseLimits:
 Classify = Callable[[str], Milestone | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watch:
+class Watch(Struct, frozen=True, kw_only=True):
     """Everything remembered about the start so far."""
 
     classify: Classify

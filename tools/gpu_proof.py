@@ -19,9 +19,10 @@ import sys
 import tarfile
 import time
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
@@ -35,8 +36,7 @@ PROFILES = ROOT / "tools" / "gpu_proof_profiles"
 KEPT = ("PATH", "LD_LIBRARY_PATH", "CUDA_", "NCCL_", "NVSHMEM_", "TORCH_")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
+class Scenario(Struct, frozen=True, kw_only=True):
     """One claim. `state`, `cause` and `fails` are what must come out."""
 
     name: str

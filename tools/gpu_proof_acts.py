@@ -13,9 +13,10 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCH_FIGURES = re.compile(
@@ -25,8 +26,7 @@ BENCH_FIGURES = re.compile(
 )
 
 
-@dataclass(slots=True)
-class Proof:
+class Proof(Struct):
     """What all scenarios share."""
 
     out: Path

@@ -6,14 +6,14 @@ A table and pure arithmetic; measuring a host is `launcher.facts`. What was meas
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from checks.match import Facts, as_number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gpu:
+class Gpu(Struct, frozen=True, kw_only=True):
     """One product line. `nvlink` None: sold with and without; `vram_gb` None: sold in several sizes."""
 
     pattern: str

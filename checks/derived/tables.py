@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from msgspec import Struct
 from packaging.version import Version
 
 from checks.model import parse_version
@@ -19,8 +19,7 @@ from checks.model import parse_version
 TABLES = Path(__file__).parents[1] / "knowledge" / "tables"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Requirements:
+class Requirements(Struct, frozen=True, kw_only=True):
     """What one release demands of other distributions; names are normalised (`flashinfer-python`)."""
 
     release: str

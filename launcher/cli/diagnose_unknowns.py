@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
+from msgspec import to_builtins
 
 from launcher.runs import RunStore
 
@@ -24,7 +24,7 @@ def main(
     runs = (run for run in RunStore().all() if host in ("", str(run.info.get("host", ""))))
     found = unknowns(runs)
     if as_json:
-        sys.stdout.write(json.dumps({"unknowns": [asdict(item) for item in found]}, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps({"unknowns": [to_builtins(item) for item in found]}, ensure_ascii=False) + "\n")
         return 0
     for item in found:
         sys.stdout.write(f"{len(item.runs)}x {item.fingerprint}  (SGLang {', '.join(item.engines)})\n")

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from checks.model import Diagnosis, Evidence, Match, Remedy
 
 _EVIDENCE, _SYMPTOMS, _DISMISSED = 6, 4, 5  # how many are shown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Struct, frozen=True, kw_only=True):
     """One line: what it is, what it says, where in the log."""
 
     label: str  # run cause why remedy symptom `not it` open note more; empty for evidence

@@ -6,8 +6,9 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from checks.model import Severity
 from launcher.cli.options import connected, host_of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec import to_builtins
 
 from launcher.cli.exits import Exit
 from launcher.cli.options import Json
@@ -27,7 +27,7 @@ def main(
         path = Path(name)
         found.append(replay(path if path.exists() else RunStore().find(name).folder, name=name))
     if as_json:
-        sys.stdout.write(json.dumps([asdict(item) for item in found], ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps([to_builtins(item) for item in found], ensure_ascii=False) + "\n")
     else:
         for item in found:
             sys.stdout.write(f"{item.run}{f' (profile {item.profile})' if item.profile else ''}\n")

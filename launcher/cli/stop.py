@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
+from msgspec import to_builtins
 
 from launcher import server
 from launcher.cli import render, screen
@@ -75,7 +75,7 @@ def _stop(desk: Desk, run_id: str, work_dir: str, drain: float) -> server.Stoppe
 
 def _show(results: dict[str, server.Stopped], host: str, as_json: bool) -> int:
     if as_json:
-        rows = [{"run": name, "clean": item.clean, **asdict(item)} for name, item in results.items()]
+        rows = [{"run": name, "clean": item.clean, **to_builtins(item)} for name, item in results.items()]
         sys.stdout.write(json.dumps(rows) + "\n")
     elif not results:
         sys.stdout.write(f"nothing runs on {host}\n")

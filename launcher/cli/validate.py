@@ -6,11 +6,12 @@ import contextlib
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checks.validation import Validation, as_dict
 from launcher.cli import html, render, screen
@@ -31,8 +32,7 @@ from launcher.runs import Run, RunStore
 Soak = Annotated[str, typer.Option("--soak", help="go on probing for so long afterwards: 30s, 10m, 1h")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class Given(Struct, frozen=True, kw_only=True):
     """What the command line says, on top of a profile's `expect`."""
 
     suite: str

@@ -10,10 +10,11 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from checks.yamlfile import did_you_mean
 from launcher.errors import RunNotFound, UsageError
@@ -24,8 +25,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 _NUMBERS = re.compile(r"\[\n\s+([^\[\]{}\"]*)\n\s*\]")  # a list without texts, one number a line
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class Stored(Struct, frozen=True, kw_only=True):
     """A validation and where it comes from."""
 
     name: str

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from checks.scan import EDGE_BYTES, FOLLOW_LINES, LEAD_LINES, Scanned, from_numbered
 from checks.shapes import SAME_LIMIT
@@ -27,8 +28,7 @@ MOST_BYTES = 16 << 20  # of a remote log that may travel
 _FILTER_SECONDS = 900.0  # 10 GB from a slow disk
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelLog:
+class KernelLog(Struct, frozen=True, kw_only=True):
     """Lines of the host's kernel log in the time of a run, in the form of log records, and what could not be read."""
 
     lines: tuple[str, ...] = ()

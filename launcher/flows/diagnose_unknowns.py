@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from launcher.flows.diagnosing import diagnose_run
 from launcher.runs import Run, State
@@ -12,8 +13,7 @@ from launcher.runs import Run, State
 _BAD = frozenset({State.CRASHED, State.STALLED, State.TIMED_OUT, State.LOST})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown:
+class Unknown(Struct, frozen=True, kw_only=True):
     """One fingerprint."""
 
     fingerprint: str

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checks.model import Diagnosis
 from checks.scan import Scanned
@@ -15,8 +17,7 @@ from launcher.logfile import chunks
 from launcher.runs import Run, State
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class Beside(Struct, frozen=True, kw_only=True):
     """What the host said besides our copy of the log; asked for by `diagnose run --host-evidence` and `--remote`."""
 
     kernel: tuple[str, ...] = ()  # records of the kernel's log in the time of the run

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checks.model import Severity
 from checks.yamlfile import YamlError, read
@@ -32,8 +34,7 @@ from launcher.transport.base import Transport
 TIERS = ("static", "replay", "host")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Struct, frozen=True, kw_only=True):
     """What the command line asks for."""
 
     root: Path  # the folder that gate.yaml lies in, or would
@@ -43,8 +44,7 @@ class Request:
     only: tuple[str, ...] = ()  # patterns of profile names
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class Opened(Struct, frozen=True, kw_only=True):
     """Both sides of the change, as long as the snapshot of the base exists."""
 
     sides: Sides

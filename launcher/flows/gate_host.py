@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checks.model import Verdict
 from checks.validation import as_dict
@@ -36,8 +38,7 @@ _TRY = Options(validate=False, ask_engine=False)
 _PARALLEL = ("tp-size", "tensor-parallel-size", "tp", "pp-size", "pipeline-parallel-size")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class Pair(Struct, frozen=True, kw_only=True):
     """What is compared: two profiles, or one profile and a stored validation, or one with nothing."""
 
     new: Profile
@@ -45,8 +46,7 @@ class Pair:
     baseline: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class Side(Struct, frozen=True, kw_only=True):
     """What became of one launch."""
 
     run: Run | None

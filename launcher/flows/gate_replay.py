@@ -6,7 +6,6 @@ Refusal before the launch, first cause in the log, outcome and level of the vali
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -37,8 +36,7 @@ _BY_ENGINE = "the engine's own check refuses"  # how `preflight` words a refusal
 DECIDES = ("refused", "cause", "healthy", "outcome", "level")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable(Replayed):
+class Unreadable(Replayed, frozen=True, kw_only=True):
     """A recorded run that cannot be read."""
 
     error: str
@@ -143,7 +141,7 @@ def _diagnosis(run: Run) -> Diagnosis | None:
 
 def _standing(run: Run) -> list[str]:
     """Ids of error findings of today's rules on the recorded launch, without what its profile accepted."""
-    fields = Launch.__dataclass_fields__
+    fields = Launch.__struct_fields__
     launch = Launch(**{name: value for name, value in run.read("launch").items() if name in fields})
     found = constraints.check(launch, rules())
     standing, _ = settle(found, _accepted(run), _day(run))

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import Any, Protocol
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import asdict, replace
 
 from checks.model import Diagnosis, Outcome, Verdict
 from checks.validation import Validation, as_dict
@@ -34,8 +36,7 @@ READY_WITHIN = 3600.0  # seconds; a profile's `expect: ready-within` says better
 WATCHED = (State.READY, State.VALIDATED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """What the command line may change about a launch."""
 
     dry_run: bool = False
@@ -46,8 +47,7 @@ class Options:
     ask_engine: bool = True  # let the engine resolve its arguments on the host first, when it has not done so before
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchOutcome:
+class LaunchOutcome(Struct, frozen=True, kw_only=True):
     """How a launch ended."""
 
     run: Run | None
@@ -78,8 +78,7 @@ class Observer(Protocol):
         """One line about what is going on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class Desk(Struct, frozen=True, kw_only=True):
     """What a flow works with."""
 
     transport: Transport
@@ -212,7 +211,7 @@ def _record(desk: Desk, prepared: Prepared) -> Run:
     run.write("plan", plan.to_json())
     run.write("profile", profile_json(prepared.profile))
     run.write("facts", prepared.facts)
-    run.write("launch", asdict(prepared.launch))
+    run.write("launch", to_builtins(prepared.launch))
     run.write("findings", [asdict_finding(item) for item in prepared.findings])
     if prepared.effective:
         run.write("effective", prepared.effective)
@@ -232,7 +231,7 @@ def _start(desk: Desk, prepared: Prepared, run: Run, secrets: Mapping[str, str])
         raise
     run.update(state=State.LOADING, **identity)
     event = Started(at=0.0, pid=identity["pid"])
-    run.append_event({"event": "Started", **asdict(event)})
+    run.append_event({"event": "Started", **to_builtins(event)})
     desk.observer.event(event)
 
 

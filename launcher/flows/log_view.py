@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from checks.model import Match
 from checks.slow_paths import DecodeLine
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogView:
+class LogView(Struct, frozen=True, kw_only=True):
     """Open warnings of the ledger, and the decode lines with their speed."""
 
     ledger: tuple[Match, ...] = ()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from checks.catalog import entry
 from checks.facts import build
@@ -33,8 +34,7 @@ COSTLY = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DryRun:
+class DryRun(Struct, frozen=True, kw_only=True):
     """What the engine said. `findings` holds its refusal, or the differences between asked and got."""
 
     ok: bool

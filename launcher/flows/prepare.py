@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from checks import constraints
 from checks.engines import FlagSchema, from_document, load
@@ -26,8 +28,7 @@ LOW_DISK = 2 * 10**9  # bytes
 CLOCK_SKEW = 120.0  # seconds; a slow look at the host takes a few
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class Prepared(Struct, frozen=True, kw_only=True):
     """A launch that is ready to start, or shows why it should not be."""
 
     profile: Profile

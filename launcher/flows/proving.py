@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from checks.deeper import Target
 from checks.expectations import parse_expect
@@ -34,8 +35,7 @@ from launcher.transport.base import Transport
 from launcher.transport.local import LocalTransport
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class Wishes(Struct, frozen=True, kw_only=True):
     """What is to be proved."""
 
     suite: str
@@ -47,8 +47,7 @@ class Wishes:
     deeper: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class Subject(Struct, frozen=True, kw_only=True):
     """The server under test, and the ways to it."""
 
     endpoint: Endpoint

@@ -7,9 +7,10 @@ Works on any reachable server, started by us or not. What is asked and how it is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
+
+from msgspec.structs import replace
 
 from checks.catalog import entry
 from checks.expectations import ExpectError, parse_expect

@@ -6,8 +6,9 @@ The judging is pure and elsewhere (`watch`, `readiness`); here frames, ticks and
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from checks.loglines import parse
 from checks.phases import all_phases, phase_of
@@ -29,8 +30,7 @@ CATCH_UP = 5.0  # seconds to wait for the log at that moment
 NEAR_READY = ("warmup", "serving")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class Ending(Struct, frozen=True, kw_only=True):
     """How the watching ended: the new state of the run and the sentence that says why."""
 
     state: State

@@ -6,8 +6,9 @@ Two sides are compared by what they mean, not by their text. Where bytes are equ
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from msgspec import Struct
 
 from checks.engines import FlagSchema, available, load
 from launcher.gate.model import Affected, Difference
@@ -18,8 +19,7 @@ from launcher.gate.static import runs_on
 from launcher.profile_file import Profile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sides:
+class Sides(Struct, frozen=True, kw_only=True):
     """The working tree and what it is compared with; `old` is None when there is no base."""
 
     new: Side

@@ -7,8 +7,9 @@ changed. What a change means is `semantic`'s business.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from launcher.errors import UsageError
 from launcher.transport.base import Command, Result, Transport
@@ -18,16 +19,14 @@ USUAL = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 _DEEPER = "`git fetch --unshallow`, or `fetch-depth: 0` in actions/checkout, or GIT_DEPTH: 0 in GitLab"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Base:
+class Base(Struct, frozen=True, kw_only=True):
     """What the working tree is compared with; `commit` is empty when there is nothing."""
 
     commit: str
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class Git:
+class Git(Struct, frozen=True):
     """The repository at `top`."""
 
     transport: Transport

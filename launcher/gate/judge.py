@@ -6,8 +6,10 @@ Also the rules of the gate itself: forbidden flags, what every profile must have
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checks.engines import load
 from checks.model import Finding, Severity
@@ -19,13 +21,12 @@ from launcher.gate.static import Checked, Seen
 from launcher.profile_file import Accepted, Profile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Case(Struct, frozen=True, kw_only=True):
     """One profile to judge: what the check saw now, and on the base (None: it is new, or everything counts as new)."""
 
     profile: Profile
     now: Checked
-    before: Mapping[tuple[str, str], frozenset[str]] | None = field(default=None)
+    before: Mapping[tuple[str, str], frozenset[str]] | None = None
 
 
 def known_findings(checked: Checked) -> dict[tuple[str, str], frozenset[str]]:

@@ -6,9 +6,10 @@ Plain frozen records. How they come about is in `static`, `semantic` and the flo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct, field
 
 from checks.model import Severity
 
@@ -32,8 +33,7 @@ class Gate(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """A position in a file of the repository: path relative to its top, line and column from 1."""
 
     path: str
@@ -44,8 +44,7 @@ class Place:
         return f"{self.path}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
+class Remark(Struct, frozen=True, kw_only=True):
     """One thing the gate has to say, on the line it is about."""
 
     rule: str  # id of the finding, or of a rule of the gate itself
@@ -60,8 +59,7 @@ class Remark:
     remedies: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(Struct, frozen=True, kw_only=True):
     """One thing that means something else now. `kind` is flag, env, model, engine, accept, expect or hardware."""
 
     kind: str
@@ -71,8 +69,7 @@ class Difference:
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
+class Effect(Struct, frozen=True, kw_only=True):
     """How the words of the command line change in some releases."""
 
     releases: tuple[str, ...]
@@ -80,8 +77,7 @@ class Effect:
     added: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Affected:
+class Affected(Struct, frozen=True, kw_only=True):
     """A profile and why the change reaches it. `change` is new, deleted, moved, changed, inputs or policy."""
 
     name: str
@@ -93,8 +89,7 @@ class Affected:
     abstract: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(Struct, frozen=True, kw_only=True):
     """One figure of the new profile beside the old one's, measured on a host."""
 
     name: str
@@ -103,8 +98,7 @@ class Comparison:
     figures: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class Trial(Struct, frozen=True, kw_only=True):
     """Old and new profile, launched in turn on a host."""
 
     profile: str
@@ -116,8 +110,7 @@ class Trial:
     gpu_minutes: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replayed:
+class Replayed(Struct, frozen=True, kw_only=True):
     """A recorded run judged again. `recorded` and `now` map refused, cause, healthy, outcome, level to words."""
 
     run: str
@@ -129,8 +122,7 @@ class Replayed:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Struct, frozen=True, kw_only=True):
     """Everything one gate found."""
 
     tier: str

@@ -6,10 +6,11 @@ Every key is optional and every unknown one is an error with file:line:column. W
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from checks.model import EngineRange, Severity
 from checks.yamlfile import Node, did_you_mean, read
@@ -25,8 +26,7 @@ ACCEPTANCE_NEEDS = ("owner", "until")
 EXPECTATIONS = ("refused", "cause", "healthy", "outcome", "level")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forbidden:
+class Forbidden(Struct, frozen=True, kw_only=True):
     """A flag or variable that no profile may set, at all or to this value."""
 
     kind: str  # flag or env
@@ -37,8 +37,7 @@ class Forbidden:
     exempt: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
+class Recorded(Struct, frozen=True, kw_only=True):
     """Recorded runs whose verdict must stay: a run folder, a bundle, or a pattern for them."""
 
     run: str
@@ -47,8 +46,7 @@ class Recorded:
     expect: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostTier:
+class HostTier(Struct, frozen=True, kw_only=True):
     """Limits of the tier that launches."""
 
     budget: float = 60.0  # GPU minutes for the whole gate
@@ -58,8 +56,7 @@ class HostTier:
     rounds: int = 1  # launches of each side
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(Struct, frozen=True, kw_only=True):
     """What gate.yaml says; its defaults are those of a repository without one."""
 
     path: str = ""

@@ -8,7 +8,8 @@ on the facts that it names and on nothing else, and the profiles of one reposito
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from checks import facts as fact_builder
 from checks.catalog import Constraint
@@ -23,16 +24,14 @@ from checks.rule_index import Rules
 _MISSING = object()
 
 
-@dataclass(frozen=True, slots=True)
-class _Live:
+class _Live(Struct, frozen=True):
     """A rule that holds in a release. The first one of a cause speaks."""
 
     cause: str
     rule: Constraint
 
 
-@dataclass(slots=True)
-class _Release:
+class _Release(Struct):
     """The rules of one release in their order, the facts of the launch before, and which rules held for it."""
 
     live: tuple[_Live, ...]

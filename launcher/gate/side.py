@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 import profiles as bundled_profiles
 from checks.yamlfile import Node, YamlError, read
@@ -24,8 +25,7 @@ from launcher.profiles import available, resolve
 _VOLATILE = ("port", "gpu_processes", "asked", "notes", "processes")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class Machine(Struct, frozen=True, kw_only=True):
     """A host of the inventory as far as it is known without asking it."""
 
     name: str
@@ -42,8 +42,7 @@ class Machine:
         return {name: value for name, value in self.raw.items() if name not in _VOLATILE}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
+class Broken(Struct, frozen=True, kw_only=True):
     """A file that cannot be understood."""
 
     message: str

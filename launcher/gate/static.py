@@ -6,8 +6,10 @@ What a finding means for the verdict is `judge`'s business; how rules are asked 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checks.engines import FlagSchema, available, load
 from checks.facts import Launch
@@ -26,16 +28,14 @@ _MOMENTARY = frozenset({"ports_in_use", "gpu_processes", "gpu_free_gb", "free_me
 _RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Seen(Struct, frozen=True, kw_only=True):
     """A finding and every release and host it holds for."""
 
     finding: Finding
     targets: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class Checked(Struct, frozen=True, kw_only=True):
     """One profile, judged everywhere. `refused` are plans that cannot be made at all: target → error."""
 
     seen: tuple[Seen, ...]
@@ -43,8 +43,7 @@ class Checked:
     refused: tuple[tuple[str, LauncherError], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Target:
+class _Target(Struct, frozen=True, kw_only=True):
     label: str
     launch: Launch
 

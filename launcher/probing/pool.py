@@ -9,7 +9,8 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from checks.model import Evidence, Outcome, Verdict
 from checks.probe_context import Context

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+
+class Command(Struct, frozen=True, kw_only=True):
     """One program to run on the machine. Quoting is the transport's work: argv holds plain words, nothing is expanded.
 
     Words and `env` can be read by every user of the machine (ps); a secret goes through `stdin` or a file.
@@ -27,8 +27,7 @@ class Command:
     timeout: float = 60.0  # seconds; TransportTimeout afterwards
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(Struct, frozen=True, kw_only=True):
     """How a command ended. `exit` is negative for a signal (-9), as in `subprocess`, and 127 for a missing program."""
 
     exit: int

@@ -12,12 +12,12 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownKey:
+
+class KnownKey(Struct, frozen=True, kw_only=True):
     """One line that names the host."""
 
     where: str  # file:line
@@ -35,8 +35,7 @@ class Trust(Enum):
     REVOKED = auto()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Judgement(Struct, frozen=True, kw_only=True):
     """The verdict and the lines that it rests on."""
 
     trust: Trust

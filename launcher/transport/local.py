@@ -15,9 +15,10 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from msgspec import Struct
 
 from launcher.clock import Clock, SystemClock
 from launcher.errors import HostUnreachable, TransportTimeout
@@ -136,8 +137,7 @@ class LocalStream:
             yield b""
 
 
-@dataclass(frozen=True, slots=True)
-class Proxy:
+class Proxy(Struct, frozen=True):
     """A running ProxyCommand: its stdin and stdout are the other end of `stream`."""
 
     stream: socket.socket

@@ -11,8 +11,10 @@ import re
 import shutil
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from launcher.errors import ProfileError, UsageError
 from launcher.transport.base import Command
@@ -25,8 +27,7 @@ MAX_JUMPS = 8
 Options = Mapping[str, tuple[str, ...]]  # keyword in lower case → values in order
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(Struct, frozen=True, kw_only=True):
     """What to ask OpenSSH for: a destination, and settings that come before its configuration."""
 
     destination: Destination
@@ -151,8 +152,7 @@ def _first(options: Options, keyword: str, default: str = "") -> str:
     return values[0].strip() if values and values[0].strip() else default
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tokens:
+class _Tokens(Struct, frozen=True, kw_only=True):
     """The TOKENS of ssh_config(5), which `ssh -G` leaves as they are in paths and commands."""
 
     name: str

@@ -10,10 +10,10 @@ import contextlib
 import logging
 import random
 import socket
-from dataclasses import dataclass
 from typing import Any
 
 import paramiko
+from msgspec import Struct
 from paramiko.common import MSG_CHANNEL_REQUEST, MSG_REQUEST_FAILURE, MSG_REQUEST_SUCCESS, cMSG_GLOBAL_REQUEST
 
 from launcher.clock import Clock
@@ -25,8 +25,7 @@ from launcher.transport.ssh_auth import authenticate
 from launcher.transport.target import SshTarget
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
+class Timing(Struct, frozen=True, kw_only=True):
     """Limits of one connection, in seconds."""
 
     connect: float = 15.0  # for the TCP connection, and again for the key exchange
@@ -36,8 +35,7 @@ class Timing:
     attempts: int = 6  # connections dropped before the login (MaxStartups) are tried again
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
+class Connection(Struct, frozen=True, kw_only=True):
     """A connection that is logged in, and what it rests on."""
 
     transport: LiveTransport

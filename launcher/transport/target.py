@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from launcher.errors import UsageError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SshTarget:
+class SshTarget(Struct, frozen=True, kw_only=True):
     """Everything that is needed to reach one host over SSH."""
 
     name: str  # as the user named it
@@ -44,8 +44,7 @@ class SshTarget:
         return shlex.join(("ssh", *options, *words, "true"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Destination:
+class Destination(Struct, frozen=True, kw_only=True):
     """`[user@]name[:port]` taken apart; user is empty and port 0 where not given."""
 
     name: str

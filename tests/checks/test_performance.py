@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from math import isclose
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from checks.model import Outcome, Verdict
 from checks.performance import bundle_sizes, compare, judge, measure, speed, throughput
@@ -16,7 +16,7 @@ from checks.probe_entry import Probe
 from checks.probe_model import Answer, Measured
 
 PROBE = Probe(id="speed", title="", why="", kind="speed", level="good-enough", suites=("full",))
-SPEED = dataclasses.replace(PROBE, params={"tokens": 64, "repeats": 6, "margin": 0.05})
+SPEED = replace(PROBE, params={"tokens": 64, "repeats": 6, "margin": 0.05})
 QUIET = (100.0, 101.0, 99.0, 100.5, 99.5, 100.2)
 NOISY = (100.0, 60.0, 140.0, 80.0, 120.0, 95.0)
 

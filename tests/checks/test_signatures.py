@@ -1,9 +1,9 @@
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from checks import catalog, signature_build, signatures
 from checks.loglines import parse

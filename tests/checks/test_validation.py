@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from datetime import date
 
 import pytest
+from msgspec.structs import replace
 
 from checks.catalog import entries
 from checks.model import Evidence, Match, Outcome, Role, Verdict
@@ -90,9 +90,7 @@ def test_a_person_accepts_a_warning_with_a_reason_and_until_a_day(accepted: dict
 
 
 def test_a_probe_that_clears_a_warning_closes_it_only_by_passing() -> None:
-    clearing = [
-        dataclasses.replace(probe, clears=("odd-scales",)) if probe.id == "prose" else probe for probe in probes()
-    ]
+    clearing = [replace(probe, clears=("odd-scales",)) if probe.id == "prose" else probe for probe in probes()]
     for outcome, state in ((Outcome.PASS, "cleared"), (Outcome.SKIP, "open"), (Outcome.FAIL, "open")):
         [item] = settle([WARNING], verdicts(prose=outcome), clearing, {}, TODAY)
         assert (item.state, item.clears) == (state, ("prose",))
@@ -100,7 +98,7 @@ def test_a_probe_that_clears_a_warning_closes_it_only_by_passing() -> None:
 
 def test_a_warning_about_accuracy_and_speed_is_not_cleared_by_speed_alone() -> None:
     # model-through-transformers names three accuracy probes, any of which will do, and the speed
-    warning = dataclasses.replace(WARNING, id="model-through-transformers")
+    warning = replace(WARNING, id="model-through-transformers")
     for outcomes, state in (
         ({"speed": Outcome.PASS}, "open"),
         ({"speed": Outcome.PASS, "accuracy_word_problems": Outcome.PASS}, "cleared"),

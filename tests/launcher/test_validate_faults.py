@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from msgspec import Struct, field
 
 from checks.model import Outcome, Verdict
 from checks.validation import Level, Validation, as_dict
@@ -19,8 +19,7 @@ from tests.support.fake_server import serving
 from tests.support.validating import ADAPTED, DRAFTS, EVERYTHING, LENIENT, SLOW, THINKS, TOOLS, run
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True):
     """A fault and the probe that must name it; `message` is part of what it must say."""
 
     fault: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from checks.model import Verdict
 from launcher.clock import SystemClock
@@ -21,8 +22,7 @@ from launcher.transport.base import Transport
 FAKE_ENGINE = Path(__file__).parent / "fake_engine"
 
 
-@dataclass
-class Witness:
+class Witness(Struct):
     """An Observer that remembers."""
 
     events: list[Event] = field(default_factory=list)
@@ -46,8 +46,7 @@ class Witness:
         return [type(event).__name__ for event in self.events]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bench:
+class Bench(Struct, frozen=True, kw_only=True):
     """One host with the stand-in engine, and what is needed to launch on it."""
 
     folder: Path

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tests.support.fake_model import FILLER, Output, healthy, logprob, pieces_of, prompt_logprob, token_id
 from tests.support.fake_speculation import speculate
 from tests.support.faults import Request, ids_of, spoil
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(Struct, frozen=True, kw_only=True):
     """One reply, plain and as a stream."""
 
     status: int
@@ -25,8 +26,7 @@ class Reply:
     tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class Done(Struct, frozen=True, kw_only=True):
     """A finished generation: output after limits, with its counts."""
 
     output: Output

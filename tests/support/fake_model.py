@@ -10,9 +10,10 @@ import json
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 import checks
 
@@ -47,8 +48,7 @@ ANSWERS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """What the model says: pieces of text (one a token), reasoning before it, calls beside it."""
 
     pieces: tuple[str, ...]

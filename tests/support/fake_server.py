@@ -11,9 +11,10 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from msgspec import Struct, field
 
 from tests.support.fake_answers import Reply, answer, metrics, models, server_info
 from tests.support.faults import Request
@@ -23,8 +24,7 @@ QUIET = 0.06  # seconds
 WAIT = 30.0  # seconds after which a hanging request gives up by itself
 
 
-@dataclass(slots=True, kw_only=True)
-class State:
+class State(Struct, kw_only=True):
     """One stand-in: what it is, what is wrong with it, and what it has seen."""
 
     faults: frozenset[str] = frozenset()

@@ -10,14 +10,15 @@ import random
 import re
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tests.support.fake_model import FILLER, Output, pieces_of, token_id
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What a fault may look at."""
 
     prompt: str

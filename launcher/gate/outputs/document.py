@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
+
+from msgspec import to_builtins
 
 from launcher.gate.model import Report
 
@@ -12,4 +13,4 @@ SCHEMA = 1
 
 def document(report: Report) -> dict[str, Any]:
     """Plain JSON values."""
-    return {"schema": SCHEMA, "verdict": report.verdict, **asdict(report)}
+    return {"schema": SCHEMA, "verdict": report.verdict, **to_builtins(report)}

@@ -1,10 +1,10 @@
 """A recorded run plays again through the same flow, without its host."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from launcher import server
 from launcher.errors import HostCommandFailed, UsageError

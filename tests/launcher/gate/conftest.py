@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
 from launcher.cli.app import LAUNCH, run
 from tests.launcher.gate.repo import Repo, create
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """What `launch gate --json` answered."""
 
     code: int

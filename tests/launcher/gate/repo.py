@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 IDENTITY = {
     "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "a",
@@ -95,8 +96,7 @@ FILES: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Repo:
+class Repo(Struct, frozen=True):
     """A git repository at `path`; the change is made on the branch `change`, the base is `main`."""
 
     path: Path

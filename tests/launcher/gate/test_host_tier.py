@@ -6,11 +6,11 @@ import json
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from launcher import server
 from launcher.cli.app import LAUNCH

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import pytest
+from msgspec import Struct, field
 
 from tests.launcher.gate.conftest import Judged
 from tests.launcher.gate.repo import BASE, CHAT, POLICY, Repo
@@ -14,8 +14,7 @@ LLAMA = {"_base/llama": "changed", "batch": "changed", "chat": "changed"}
 HALF_A_REQUEST = "flags:\n  max-running-requests: 64\n"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Scenario:
+class Scenario(Struct, frozen=True, kw_only=True):
     """One pull request and what the gate must say of it."""
 
     change: Callable[[Repo], None]

@@ -9,11 +9,11 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import paramiko
 import pytest
+from msgspec.structs import replace
 
 from launcher.clock import SystemClock
 from launcher.errors import HostCommandFailed, HostUnreachable, TransportTimeout
