@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export SGLANG_LAUNCHER_CACHE ?= $(HOME)/.cache/sglang-launcher
 
-.PHONY: help run stop test lint engine engine-test bench clean system
+.PHONY: help run stop test lint compiled engine engine-test bench clean system
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -14,23 +14,27 @@ help:
 $(VENV)/.ready: pyproject.toml
 	@tools/setup_venv.sh $(VENV) $(PYTHON)
 
+# explicitly, for where PYTHONDONTWRITEBYTECODE is set: else each of our processes compiles 100 modules anew
+compiled: $(VENV)/.ready
+	@$(BIN)/python -m compileall -q launcher checks tests
+
 system: ## install what the machine lacks (OpenSSH server, flock …)
 	@tools/setup_system.sh
 
 engine: $(VENV)/.ready ## put the real engine and a small model into the cache folder (first time: minutes)
 	@$(PYTHON) tools/setup_engine.py
 
-run: engine ## launch the real engine on this machine through the product itself
+run: engine compiled ## launch the real engine on this machine through the product itself
 	@$(BIN)/launch profile smollm2-135m-cpu --host local
 	@printf '\nnext: launch profile smollm2-135m-broken --host local --set port=30001, then diagnose last-crash\n      make stop\n      (the commands are in $(BIN))\n'
 
 stop: $(VENV)/.ready ## stop everything that `make run` started
 	@$(BIN)/launch stop --all --host local
 
-test: system $(VENV)/.ready lint ## the whole suite without the engine
+test: system compiled lint ## the whole suite without the engine
 	@$(BIN)/pytest -n 6 --dist worksteal -m 'not engine'
 
-engine-test: system engine ## the suite's tests on the real engine
+engine-test: system engine compiled ## the suite's tests on the real engine
 	@$(BIN)/pytest -m engine -v
 
 lint: $(VENV)/.ready ## ruff, mypy, import contracts, knowledge lint
@@ -39,7 +43,7 @@ lint: $(VENV)/.ready ## ruff, mypy, import contracts, knowledge lint
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python -m checks.lint
 
-bench: engine ## the figures the project promises, with their method
+bench: engine compiled ## the figures the project promises, with their method
 	@$(BIN)/python tools/bench.py
 
 clean:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -165,7 +166,7 @@ def remedy_from(node: Node) -> Remedy:
         install=_text(node, "install") or None,
         upgrade={name: value.text() for name, value in _mapping(node, "upgrade").items()},
         engine=_range(node),
-        when=_condition(when) if when else None,
+        when=_checked(when) if when else None,
         concrete=not any("<" in str(value) for value in (*values.values(), *env.values())),
     )
 
@@ -178,6 +179,12 @@ def _case(node: Node) -> Case:
         fires=node.need("fires").flag(),
         where=node.where,
     )
+
+
+def _checked(node: Node) -> dict[str, Any]:
+    _condition(node)
+    found: dict[str, Any] = node.plain()
+    return found
 
 
 def _condition(node: Node) -> Condition:

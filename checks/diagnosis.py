@@ -64,7 +64,7 @@ def _judge(reading: Reading) -> Diagnosis:
     return Diagnosis(
         cause=match,
         sentence=match.title if match else said or next(iter(doubt), "") or _sentence(reading, open_ones, ending),
-        why=fill(reading.index.why(cause.rule.entry), cause.captures) if cause else why,
+        why=fill(reading.index.advice(cause.rule.entry).why, cause.captures) if cause else why,
         healthy=not (cause or doubt or open_ones or ending.death or ending.stall),
         remedies=_remedies(reading, cause) if cause else (),
         symptoms=_matches(hits, Role.SYMPTOM),
@@ -216,7 +216,7 @@ def _unexplained(incidents: Sequence[Incident], hits: Iterable[Hit], ending: End
 
 
 def _remedies(reading: Reading, cause: Hit) -> tuple[Remedy, ...]:
-    return fitting(reading.index.remedies(cause.rule.entry), reading.facts, cause.captures)
+    return fitting(reading.index.advice(cause.rule.entry).remedies, reading.facts, cause.captures)
 
 
 def _overcome(reading: Reading, hits: Iterable[Hit], ending: Ending) -> Iterator[str]:

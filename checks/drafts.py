@@ -60,11 +60,11 @@ class Builder:
         if line.number > self._previous + 1:
             self._open = None
         self._previous = line.number
-        if is_new_process(line) or line.text.startswith(("server_args=", "usage: ")):
+        arguments = line.text.startswith("server_args=")  # a line of 10 kB that is neither a traceback nor fatal
+        if arguments or is_new_process(line) or line.text.startswith("usage: "):
             self._stacks.clear()  # what was cut off is not continued by another process
         if line.headed:
-            kind = "traceback" if START in line.text else "fatal" if _FATAL.search(line.text) else "line"
-            self._open = self._start(kind, line)
+            self._open = self._start("line" if arguments else _kind(line.text), line)
         else:
             self._open = self._torn(line) or self._raw(line)
 
@@ -183,6 +183,10 @@ class Builder:
             if _process(draft.lines[0]) == _process(line):
                 return draft
         return None
+
+
+def _kind(text: str) -> str:
+    return "traceback" if START in text else "fatal" if _FATAL.search(text) else "line"
 
 
 def is_new_process(line: Line) -> bool:

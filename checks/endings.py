@@ -65,12 +65,13 @@ def read(lines: Sequence[Line], incidents: Iterable[Incident]) -> Ending:
     interrupted = {item.line for item in incidents if item.last and item.last.type == INTERRUPTS[0]}
     for line in lines:
         text = line.text
+        if _START in text:
+            stop = 0  # started again afterwards
+            continue
         alive = line.number if _WORK.search(text) else alive
         still = line.number if _STALL.search(text) else still
         passed = still if still and _MOVES.search(text) else passed
-        if _START in text:
-            stop = 0  # started again afterwards
-        elif not stop and (_STOP.search(text) or line.number in interrupted):
+        if not stop and (_STOP.search(text) or line.number in interrupted):
             stop = line.number
         elif not stop and not death and _DEATH.search(text):
             death = line.number

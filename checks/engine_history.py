@@ -6,13 +6,12 @@ hand and says what an old option is called now. The options of one release are i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct, field, json
 
 from checks.model import FlagValue
 
@@ -118,8 +117,8 @@ def _span(text: str | None) -> Span | None:
 
 @lru_cache(maxsize=1)
 def _history() -> Mapping[str, Any]:
-    text = HISTORY.read_text(encoding="utf-8")
-    return json.loads(text)  # type: ignore[no-any-return]
+    found: Mapping[str, Any] = json.decode(HISTORY.read_bytes())
+    return found
 
 
 @lru_cache(maxsize=1)

@@ -6,13 +6,12 @@ source. What other releases call a flag is in `engine_history`; judging a set of
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 from checks.engine_history import canonical_elsewhere, spellings_of
 from checks.engine_versions import available, nearest
@@ -149,8 +148,8 @@ def own_name(flag: Flag) -> str:
 def load(version: str = "") -> FlagSchema:
     """Schema of an engine version, of the nearest release when that one is not known; "" means the newest."""
     release, note = nearest(version)
-    text = (FOLDER / f"{release}.json").read_text(encoding="utf-8")
-    return from_document(json.loads(text), asked=version or release, note=note)
+    document = (FOLDER / f"{release}.json").read_bytes()
+    return from_document(json.decode(document), asked=version or release, note=note)
 
 
 def from_document(document: Mapping[str, Any], *, asked: str = "", note: str = "") -> FlagSchema:

@@ -32,7 +32,7 @@ _PLACEHOLDER = re.compile(r"[<{]")
 def lint(items: Iterable[Entry] | None = None, index: Index | None = None) -> list[str]:
     """Every fault of these entries (of all that ship, when left out), each as `slug: what is wrong`."""
     chosen = tuple(entries() if items is None else items)
-    judge = index or Index.load(build())
+    judge = index or build()
     rules: tuple[Callable[[Entry], Iterator[str]], ...] = (
         has_what_it_needs, names_known_flags, compiles, behaves_as_stated, names_known_probes,
         lambda item: logs_behave(item, judge),
@@ -141,7 +141,7 @@ def main(words: Sequence[str] = ()) -> int:
     """Print faults; the exit code. `words`: folders of drafts, judged together with the knowledge that ships."""
     drafts = [Path(word) for word in words]
     try:
-        faults = lint([load_entry(path) for path in drafts], Index.load(build(drafts=drafts))) if drafts else lint()
+        faults = lint([load_entry(path) for path in drafts], build(drafts=drafts)) if drafts else lint()
     except YamlError as error:
         sys.stdout.write(f"{error}\n")
         return 1

@@ -35,7 +35,7 @@ def release_of(arguments: Iterable[str]) -> str:
     names = [name.replace("_", "-") for name in arguments]
     if len(names) < _WHOLE_LINE:
         return ""
-    firsts = [span.first for name in names if (span := flag_span(name))]
+    firsts = {span.first for name in names if (span := flag_span(name))}
     return max(firsts, key=Version, default="")
 
 

@@ -85,7 +85,7 @@ class Remedy(Struct, frozen=True, kw_only=True):
     install: str | None = None
     upgrade: Mapping[str, str] = field(default_factory=dict)  # package → version specifier
     engine: EngineRange = EngineRange()
-    when: Any = None  # Condition of checks.match, or None: also depends on these facts
+    when: Mapping[str, Any] | None = None  # also depends on these facts: a condition of checks.match, as written
     concrete: bool = True  # False: `<placeholders>` are left that a person must fill in
 
 

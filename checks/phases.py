@@ -26,6 +26,7 @@ class Phase(Struct, frozen=True, kw_only=True):
     patience: float  # seconds of silence that are still ordinary
     doing: str  # what happens meanwhile, for people who wait
     starts: tuple[str, ...]  # regexes of the lines that begin it
+    words: tuple[str, ...] = ()  # one of which stands in each of these lines; empty: not worked out
 
 
 class Milestone(Struct, frozen=True, kw_only=True):
@@ -72,11 +73,10 @@ def phase_of(text: str, phases: Iterable[Phase]) -> Phase | None:
 
 def milestones(lines: Iterable[Line], phases: tuple[Phase, ...]) -> tuple[Milestone, ...]:
     """The lines that began a phase, in order; a draft model's second round of loading shows as a step back."""
-    joined = "|".join(f"(?:{pattern})" for phase in phases for pattern in phase.starts)
-    quick = compile_line(joined) if joined else None
+    words = tuple(word for phase in phases for word in phase.words) if all(phase.words for phase in phases) else ("",)
     found: list[Milestone] = []
     for line in lines:
-        if quick is None or not quick.search(line.text):
+        if not any(word in line.text for word in words):
             continue
         phase = phase_of(line.text, phases)
         now = found[-1].phase if found else ""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec.structs import replace
 
 from checks.engines import FlagSchema, load
-from checks.match import Facts
+from checks.match import Facts, parse_condition
 from checks.model import FlagValue, Remedy
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -31,7 +31,7 @@ def _spelled(
 ) -> Iterator[Remedy]:
     version = facts.get("engine.version")
     for remedy in remedies:
-        if not remedy.engine.contains(version) or (remedy.when is not None and not remedy.when.holds(facts)):
+        if not remedy.engine.contains(version) or (remedy.when and not parse_condition(remedy.when).holds(facts)):
             continue
         wanted: dict[str, FlagValue] | None = _set(remedy, schema)
         if wanted is None:

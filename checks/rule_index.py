@@ -5,17 +5,15 @@ Reasons and remedies stay in the folders and are read for the few rules that fir
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from checks.catalog import KNOWLEDGE, Constraint, Entry, constraint_from, entries
 from checks.model import EngineRange
 from checks.yamlfile import from_plain, read
-
-FORMAT = 1  # of the document; part of the name under which it is cached
 
 
 class Rules(Struct, frozen=True, kw_only=True):
@@ -32,23 +30,23 @@ def of_entries(items: Iterable[Entry] | None = None) -> tuple[Rules, ...]:
     return tuple(Rules(id=item.id, engine=item.engine, before=item.before) for item in found if item.before)
 
 
-def build(root: Path = KNOWLEDGE) -> list[dict[str, Any]]:
+def build(root: Path = KNOWLEDGE) -> bytes:
     """The document. Raises YamlError when an entry is malformed."""
     rows = []
     for item in entries(root):
         if item.before:
             node = read(item.folder / "cause.yaml")
             rows.append({"id": item.id, "engine": item.engine.text, "before": node.need("before").plain()})
-    return rows
+    return msgspec.json.encode(rows)
 
 
-def load(document: Iterable[Mapping[str, Any]]) -> tuple[Rules, ...]:
-    """Rules out of a document. Raises KeyError or TypeError when it is none."""
+def load(document: bytes) -> tuple[Rules, ...]:
+    """Rules out of a document. Raises ValueError, KeyError or TypeError when it is none."""
     return tuple(
         Rules(
             id=row["id"],
             engine=EngineRange(row["engine"]),
             before=tuple(constraint_from(from_plain(rule, row["id"])) for rule in row["before"]),
         )
-        for row in document
+        for row in msgspec.json.decode(document)
     )

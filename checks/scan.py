@@ -8,13 +8,13 @@ decided elsewhere (`tracebacks`, `signatures`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from checks import loglines
-from checks.finders import finder
+from checks.finders import Words, finder
 from checks.loglines import Line
 from checks.shapes import SAME_LIMIT, ShapeFinder
 
@@ -44,7 +44,7 @@ class _Region(Struct, frozen=True):
     data: bytes
 
 
-def scan(chunks: Iterable[bytes], words: Sequence[str]) -> Scanned:
+def scan(chunks: Iterable[bytes], words: Words) -> Scanned:
     """The lines around every occurrence of a word, and both ends of the log. Chunks may be cut anywhere."""
     scanner = _Scanner(words)
     for data, start, end in _blocks(chunks):
@@ -95,7 +95,7 @@ def _blocks(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int, int]]:
 class _Scanner:
     """State of one pass over a log."""
 
-    def __init__(self, words: Sequence[str], offset: int = 0, number: int = 1) -> None:
+    def __init__(self, words: Words, offset: int = 0, number: int = 1) -> None:
         self._words = words
         self._find = ShapeFinder(finder(words))
         self._offset = offset
@@ -195,13 +195,9 @@ class _Scanner:
         return max(start, floor)
 
     def _keep(self, region: _Region) -> None:
-        key = hash(region.data.translate(None, _DIGITS))
-        self._seen[key] = self._seen.get(key, 0) + 1
-        if self._seen[key] > SAME_LIMIT and _START not in region.data:  # regions equal but for their digits
+        if _START not in region.data and self._is_known(region.data):
             self._dropped += 1
             return
-        if len(self._seen) > 100_000:  # flat memory: forget who was seen, the byte bound still holds
-            self._seen.clear()
         if self._bytes[0] < KEEP_BYTES:
             self._first.append(region)
             self._bytes[0] += len(region.data)
@@ -211,6 +207,15 @@ class _Scanner:
         while self._bytes[1] > KEEP_BYTES and len(self._latest) > 1:
             self._bytes[1] -= len(self._latest.popleft().data)
             self._dropped += 1
+
+    def _is_known(self, data: bytes) -> bool:
+        """Whether enough regions were kept that are equal but for their digits."""
+        key = hash(data.translate(None, _DIGITS))
+        self._seen[key] = self._seen.get(key, 0) + 1
+        known = self._seen[key] > SAME_LIMIT
+        if len(self._seen) > 100_000:  # flat memory: forget who was seen, the byte bound still holds
+            self._seen.clear()
+        return known
 
 
 def _count(data: bytes, start: int, end: int) -> int:

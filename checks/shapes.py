@@ -6,7 +6,7 @@ What is done with a hit is `scan`; how words are found is `finders`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import TypeAlias
 
@@ -69,7 +69,9 @@ class ShapeFinder:
                 self._enter(start, end)
             while self._open:
                 first, last, shape = self._open.pop()
-                if first >= start and (place := self._look(first, last, shape)) >= 0:
+                if first < start:
+                    self._covered(shape)
+                elif (place := self._look(first, last, shape)) >= 0:
                     return place
             start = max(start, self._segment[1])
             if not self._dense:
@@ -94,16 +96,34 @@ class ShapeFinder:
             if len(new) > max(_FEW, len(states) * _TOO_NEW):
                 self._dense = False
             self._open = self._places(part, start, [row for row, state in enumerate(states) if state is None], shapes)
+        if _START in part:
+            self._open = sorted({*self._open, *self._starts(start, stop)}, reverse=True)
 
     def _places(self, part: bytes, start: int, rows: list[int], shapes: list[bytes]) -> list[tuple[int, int, bytes]]:
         ends = list(accumulate((len(line) + 1 for line in part.split(b"\n")), initial=start))
         last = start + len(part)
         return [(ends[row], min(ends[row + 1], last), shapes[row]) for row in reversed(rows)]
 
+    def _starts(self, start: int, stop: int) -> Iterator[tuple[int, int, bytes]]:
+        """The lines with which an engine starts: every one is shown."""
+        place = self._data.find(_START, start, stop)
+        while place >= 0:
+            first = self._data.rfind(b"\n", start, place) + 1 or start
+            last = self._data.find(b"\n", place, stop) + 1 or stop
+            yield first, last, self._data[first:last].translate(None, _DIGITS).rstrip(b"\n")
+            place = self._data.find(_START, last, stop)
+
+    def _covered(self, shape: bytes) -> None:
+        """A new line that stands beside a hit, and was shown with it."""
+        count = self._counts[shape] = self._counts.get(shape, 0) + 1
+        if count > SAME_LIMIT:
+            self._known.setdefault(shape, _QUIET)
+
     def _look(self, first: int, last: int, shape: bytes) -> int:
         """The hit on a line, unless enough of its shape were seen."""
-        if _START in shape:  # every start is shown
-            return self._find(self._data, first, last)
+        if _START in shape:
+            self._known[shape] = _QUIET  # they are looked for by themselves
+            return self._data.find(_START, first, last)
         state = self._known.get(shape)
         if state is not None:
             self.dropped += state

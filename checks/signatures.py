@@ -7,12 +7,12 @@ is decided in `diagnosis`.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
 from msgspec import Struct, field
 
-from checks.finders import occurrences
+from checks.finders import Words, occurrences
 from checks.loglines import Line
 from checks.match import Facts
 from checks.model import Evidence, Role
@@ -54,24 +54,29 @@ def find(incidents: Sequence[Incident], index: Index, facts: Facts) -> list[Hit]
     version = facts.get("engine.version")
     hits: list[Hit] = []
     for rule in index.rules:
-        spots = places.of(rule)
-        if not spots or not all(engine.contains(version) for engine in rule.engine):
+        if not places.possible(rule) or not all(engine.contains(version) for engine in rule.engine):
             continue
-        condition = rule.condition
-        if condition is None or condition.holds(facts):
+        spots = places.of(rule)
+        if spots and ((condition := rule.condition) is None or condition.holds(facts)):
             hits.extend(places.hit(rule, spot) for spot in spots)
     return hits
 
 
 class _Places:
-    """Where each regex stands: looked up once per regex, in the lines that hold a word it needs."""
+    """Where each regex stands: looked up once per regex, in the lines that hold a literal it needs."""
 
     def __init__(self, incidents: Sequence[Incident], index: Index) -> None:
         self._incidents = incidents
         self._lines = [(number, line) for number, incident in enumerate(incidents) for line in incident.lines]
-        self._rows_with = _rows_with(index.words, [line.text for _, line in self._lines])
+        self._rows_with = _rows_with(index.literals, [line.text for _, line in self._lines])
         self._found: dict[str, dict[int, list[Line]]] = {}
-        self._needs, self._covers = index.needs, index.covers
+        self._needs = index.needs
+        seen = frozenset(self._rows_with)
+        self._open = {regex for regex, need in index.needs.items() if not need or not seen.isdisjoint(need)}
+
+    def possible(self, rule: Rule) -> bool:
+        """Whether each of its regexes has a line to be tried on: rules out all but some ten of 800."""
+        return self._open.issuperset(rule.all) and self._open.issuperset(rule.anywhere)
 
     def of(self, rule: Rule) -> list[int]:
         """The incidents on which a rule speaks; [-1] for one that needs no incident."""
@@ -124,26 +129,21 @@ class _Places:
             self._found[regex] = found
         return self._found[regex]
 
-    def _rows(self, regex: str) -> Iterable[int]:
+    def _rows(self, regex: str) -> Sequence[int]:
         """The lines in which a regex may match."""
         need = self._needs.get(regex)
         if not need:
             return range(len(self._lines))
-        return sorted({row for literal in need for row in self._holding(literal)})
-
-    def _holding(self, literal: str) -> Iterator[int]:
-        word = self._covers.get(literal)
-        rows = self._rows_with.get(word, ()) if word else range(len(self._lines))
-        return (row for row in rows if literal in self._lines[row][1].text)
+        return sorted({row for literal in need for row in self._rows_with.get(literal, ())})
 
 
-def _rows_with(words: Sequence[str], texts: Sequence[str]) -> dict[str, list[int]]:
-    """Word → the texts that hold it, found in one pass over all of them."""
+def _rows_with(literals: Words, texts: Sequence[str]) -> dict[str, list[int]]:
+    """Literal → the texts that hold it, found in one pass over all of them."""
     encoded = [text.encode("utf-8", "replace") for text in texts]
     starts = list(accumulate((len(text) + 1 for text in encoded), initial=0))
     found: dict[str, list[int]] = {}
-    for word, place in occurrences(words, b"\n".join(encoded)):
-        rows = found.setdefault(words[word], [])
+    for literal, place in occurrences(literals, b"\n".join(encoded)):
+        rows = found.setdefault(literals.texts[literal], [])
         row = bisect_right(starts, place) - 1
         if not rows or rows[-1] != row:
             rows.append(row)

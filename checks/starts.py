@@ -27,7 +27,7 @@ _END = re.compile(
 )
 _WORK = re.compile(
     r"(?:Decode|Prefill) batch|avail mem=|KV Cache is|Memory pool|[Cc]apture|max_total_num_tokens"
-    r"|Loading \w+ checkpoint|Init torch distributed|fired up and ready|^INFO:  |server_args="
+    r"|Loading \w+ checkpoint|Init torch distributed|fired up and ready|^INFO:  "
 )
 _TAIL = re.compile(
     r"kill_process_tree called|resource_tracker|leaked \w+ objects|destroy_process_group|rc=\d|exit code"
@@ -121,6 +121,8 @@ def _marks(lines: Sequence[Line], found: Sequence[Incident]) -> Iterator[int]:
         seen.named = seen.named or sign == "arguments"
         seen.nodes = seen.nodes or nodes
         seen.failed = seen.failed or incident is not None
+        if sign == "arguments":  # long, and neither an end nor progress
+            continue
         over = sign == "early end" or _END.search(line.text) is not None or (seen.named and incident is not None)
         seen.ended = seen.ended or over
         seen.moved = seen.moved or (seen.named and _PROGRESS.search(line.text) is not None)
@@ -168,4 +170,4 @@ def _lead(lines: Sequence[Line], mark: int, found: Sequence[Incident]) -> int:
 
 def _belongs_before(text: str) -> bool:
     """Whether a line shows an engine at work, or its end: nothing that a start says before its arguments."""
-    return any(pattern.search(text) for pattern in (_WORK, _END, _TAIL))
+    return "server_args=" in text or any(pattern.search(text) for pattern in (_WORK, _END, _TAIL))

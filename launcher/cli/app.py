@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -46,12 +47,18 @@ _HELP = {
 
 def launch() -> None:
     """Console script `launch`."""
-    sys.exit(run("launch", LAUNCH, sys.argv[1:]))
+    _main("launch", LAUNCH)
 
 
 def diagnose() -> None:
     """Console script `diagnose`."""
-    sys.exit(run("diagnose", DIAGNOSE, sys.argv[1:]))
+    _main("diagnose", DIAGNOSE)
+
+
+def _main(program: str, table: dict[str, tuple[str, str]]) -> None:
+    # what is loaded at the start lives to the end: looking for garbage among it took a tenth of a short command's time
+    gc.set_threshold(50_000)
+    sys.exit(run(program, table, sys.argv[1:]))
 
 
 def run(program: str, table: dict[str, tuple[str, str]], words: Sequence[str]) -> int:

@@ -102,7 +102,7 @@ def _beside(found: Run, hosts_file: Path | None, *, kernel: bool, remote: bool) 
     from launcher.flows.diagnosing import Beside, has_log
     from launcher.knowledge_cache import index
 
-    words = index().words if remote else ()
+    words = index().words.texts if remote else ()
     try:
         with connected(host_of(str(found.info.get("host", "")), hosts_file)) as transport:
             return beside(transport, found, SystemClock().now().timestamp(), kernel=kernel, words=words)

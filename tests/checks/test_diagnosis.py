@@ -8,7 +8,6 @@ from checks.diagnosis import NO_LOG, Reading, diagnose
 from checks.log_facts import merge
 from checks.model import Diagnosis
 from checks.scan import scan
-from checks.signature_index import Index
 from checks.tracebacks import incidents
 
 STAMP = "[2026-11-29 15:25:{:02} TP{}] "
@@ -52,7 +51,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judge(root: Path, log: str, **known: Any) -> Diagnosis:
-    index = Index.load(signature_build.build(root))
+    index = signature_build.build(root)
     scanned = scan([log.encode()], index.words)
     found = phases.milestones(scanned.lines, index.phases)
     facts = merge(server_args.read(scanned.lines), known, str(known.pop("engine", "")), "")

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checks import finders
+from checks.finders import Words
 
 LETTERS = st.text(alphabet="abc \n", max_size=400)
 WORDS = st.lists(st.text(alphabet="abc ", min_size=1, max_size=4), min_size=1, max_size=6, unique=True)
@@ -30,7 +31,7 @@ def test_every_line_that_holds_a_word_is_found_and_no_other(text: str, words: li
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(finders, "_SEGMENT_BYTES", segment)
         patch.setattr(finders, "_PIECE_BYTES", segment // 4)
-        assert hit_lines(finders.finder(words), text.encode()) == expected
+        assert hit_lines(finders.finder(Words(tuple(words))), text.encode()) == expected
         assert hit_lines(finders.PlainFinder(needles), text.encode()) == expected
 
 
@@ -43,16 +44,26 @@ def test_every_occurrence_is_told_once_with_or_without_hyperscan(text: str, word
         (index, row) for index, word in enumerate(words) for row, line in enumerate(text.split("\n")) if word in line
     }
     data = text.encode()
-    assert rows(finders.occurrences(words, data)) == expected
+    assert rows(finders.occurrences(Words(tuple(words)), data)) == expected
     assert rows(finders._one_by_one(words, data)) == expected
-    inside = ((word, place) for word, place in finders.occurrences(words, data))
+    inside = ((word, place) for word, place in finders.occurrences(Words(tuple(words)), data))
     assert all(data[: place + 1].endswith(words[word].encode()) for word, place in inside)
 
 
 def test_threads_may_search_at_the_same_time() -> None:
     data = b"one line without it\n" * 20_000 + b"here: abc\n"
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda _: list(finders.occurrences(("abc", "xyz"), data)), range(64)))
-        places = set(threads.map(lambda _: finders.finder(("abc", "xyz"))(data, 0, len(data)), range(64)))
+        found = list(threads.map(lambda _: list(finders.occurrences(Words(("abc", "xyz")), data)), range(64)))
+        places = set(threads.map(lambda _: finders.finder(Words(("abc", "xyz")))(data, 0, len(data)), range(64)))
     assert all(item == found[0] for item in found) and len(found[0]) == 1
     assert len(places) == 1
+
+
+def test_prepared_words_find_the_same_and_what_does_not_fit_is_compiled_again() -> None:
+    data = b"a line\nhere: abc and xyz\n"
+    ready = finders.prepared(("abc", "xyz"))
+    assert ready.compiled
+    expected = list(finders.occurrences(Words(ready.texts), data))
+    of_another_release = ready.compiled[:4] + b"\x07" + ready.compiled[5:]
+    for compiled in (ready.compiled, of_another_release, ready.compiled[:40], b"junk"):
+        assert list(finders.occurrences(Words(ready.texts, compiled), data)) == expected

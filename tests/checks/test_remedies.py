@@ -1,4 +1,3 @@
-from checks.match import parse_condition
 from checks.model import EngineRange, Remedy
 from checks.remedies import fitting
 
@@ -12,9 +11,9 @@ def test_a_remedy_of_another_release_is_left_out() -> None:
 
 def test_a_remedy_whose_condition_is_not_known_to_hold_is_left_out() -> None:
     remedies = [
-        Remedy(text="b200", when=parse_condition({"host.sm": 100})),
-        Remedy(text="h200", when=parse_condition({"host.sm": 90})),
-        Remedy(text="who", when=parse_condition({"host.nvlink": True})),
+        Remedy(text="b200", when={"host.sm": 100}),
+        Remedy(text="h200", when={"host.sm": 90}),
+        Remedy(text="who", when={"host.nvlink": True}),
     ]
     assert [item.text for item in fitting(remedies, FACTS, {})] == ["h200"]
 

@@ -53,7 +53,7 @@ def test_a_completed_draft_recognises_its_own_log(index: Index, tmp_path: Path) 
     for name, text in drafted(index).items():
         (folder / name).write_text(text.replace("title: ''", "title: The pool loses pages"))
     assert load(folder).phase == "weights"
-    judge_with = Index.load(build(drafts=[folder]))
+    judge_with = build(drafts=[folder])
     log = (folder / "match-0.5.12.log").read_bytes()
     other = log.replace(b"'kv-3'", b"'kv-9'").replace(b"4096", b"77")
     for data in (log, other):

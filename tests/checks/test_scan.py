@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checks import finders, scan
+from checks.finders import Words
 from checks.scan import Scanned
 
 CORPUS = Path(__file__).parents[1] / "corpus"
-WORDS = ("Traceback (most", '  File "', "Error", "server_args=", "SIGTERM", "Killed", "Capture")
+WORDS = Words(("Traceback (most", '  File "', "Error", "server_args=", "SIGTERM", "Killed", "Capture"))
 ORDINARY = (
     b"[2026-11-29 15:16:18 TP0] Decode batch, #running-req: 2, #token: 25, cuda graph: True, #queue-req: 0\n"
     b'[2026-11-29 15:16:18] INFO:     127.0.0.1:40000 - "POST /generate HTTP/1.1" 200 OK\n'
@@ -28,8 +29,8 @@ def pieces(data: bytes, size: int) -> list[bytes]:
     return [data[place : place + size] for place in range(0, len(data), size)]
 
 
-def plain(words: tuple[str, ...]) -> finders.PlainFinder:
-    return finders.PlainFinder([word.encode() for word in words])
+def plain(words: Words) -> finders.PlainFinder:
+    return finders.PlainFinder([word.encode() for word in words.texts])
 
 
 @pytest.mark.parametrize("path", corpus(), ids=lambda path: path.name)

@@ -19,9 +19,9 @@ def test_the_second_reading_comes_from_the_cache(root: Path, tmp_path: Path) -> 
     first = knowledge_cache.index(root, tmp_path / "cache")
     [path] = (tmp_path / "cache").iterdir()
     document = json.loads(path.read_text())
-    document["words"] = ["from the cache"]
+    document["words"] = {"texts": ["from the cache"]}
     path.write_text(json.dumps(document))
-    assert knowledge_cache.index(root, tmp_path / "cache").words == ("from the cache",)
+    assert knowledge_cache.index(root, tmp_path / "cache").words.texts == ("from the cache",)
     assert first.rules[0].all == ("first words",)
 
 

@@ -49,7 +49,7 @@ def test_only_lines_that_matter_travel_and_keep_their_numbers(host: Bench) -> No
     run = crashed(host)
     (host.folder / "work" / "runs" / run.id / "server.log").write_bytes(BIG)
     words = index().words
-    seen = remote_log(host.transport, plan_of(run), run, words)
+    seen = remote_log(host.transport, plan_of(run), run, words.texts)
     assert seen.total_lines == BIG.count(b"\n") and seen.total_bytes == len(BIG)
     assert len(seen.lines) < 600
     assert [line.number for line in seen.lines if "Cannot find any model" in line.text] == [4005]
@@ -61,7 +61,7 @@ def test_only_lines_that_matter_travel_and_keep_their_numbers(host: Bench) -> No
 def test_a_run_is_diagnosed_from_the_log_on_its_host(host: Bench) -> None:
     run = crashed(host)
     (host.folder / "work" / "runs" / run.id / "server.log").write_bytes(BIG)
-    log = remote_log(host.transport, plan_of(run), run, index().words)
+    log = remote_log(host.transport, plan_of(run), run, index().words.texts)
     found = diagnose_run(run, Beside(log=log))
     assert found.cause is not None and found.cause.id == "model-directory-without-weights"
 

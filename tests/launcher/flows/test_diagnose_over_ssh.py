@@ -100,7 +100,7 @@ def test_of_a_large_log_only_lines_that_matter_travel(host: Bench) -> None:
     assert log.stat().st_size > 30_000_000
     assert isinstance(host.transport, Counting)
     before = host.transport.printed
-    seen = remote_log(host.transport, plan_of(run), run, index().words)
+    seen = remote_log(host.transport, plan_of(run), run, index().words.texts)
     assert host.transport.printed - before < 120_000
     assert seen.total_bytes == log.stat().st_size and seen.total_lines == 400_000 + CRASH.count(b"\n")
 
