@@ -23,6 +23,7 @@ class Ask(Struct, frozen=True, kw_only=True):
     timeout: float = 0.0  # seconds for the whole reply; 0 = what the run allows
     cut_after: int = 0  # close the stream after so many events; 0 = read to the end
     pause: float = 0.0  # seconds to wait before sending
+    lane: int = -1  # asks of one lane go one after the other, each when the one before has ended; -1: all at once
     baseline: bool = False  # goes to the live baseline server (Context.live_baseline), not to the one under test
 
 
@@ -48,6 +49,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     prompt_logprobs: tuple[float | None, ...] = ()  # without the first token, which has none
     meta: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
+    began: float = 0.0  # of a stream: when it was sent, on the sender's clock
     times: tuple[float, ...] = ()  # of a stream: seconds since sending, one for each event that brought output
     counts: tuple[int, ...] = ()  # of a stream: tokens received up to each of `times`, where the route tells
 

@@ -135,6 +135,9 @@ def _step(row: Mapping[str, Any], drain: float) -> str:
     match row["step"]:
         case "asked":
             return f"SIGTERM to the engine (pid {row['pid']}), which drains its requests for up to {drain:.0f} s"
+        case "vain":
+            what = "1 request" if row["requests"] == 1 else f"{row['requests']} requests"
+            return f"the engine waits for {what} that it once refused; its scheduler has none: no use waiting"
         case "group":
             return f"{len(row['pids'])} processes are left: SIGTERM to each"
         case _:

@@ -145,8 +145,10 @@ def play(proof: Proof, scenario: Scenario) -> None:
         except Exception as error:
             proof.tell(scenario=scenario.name, after=f"{type(error).__name__}: {error}")
     if outcome["run"]:
+        began = time.monotonic()
         stopped = proof.cli("launch", "stop", outcome["run"], "--hosts-file", str(proof.hosts), "--json")
-        proof.tell(step="stop", scenario=scenario.name, rc=stopped.returncode, result=stopped.stdout[-600:])
+        proof.tell(step="stop", scenario=scenario.name, seconds=round(time.monotonic() - began, 1),
+                   rc=stopped.returncode, result=stopped.stdout[-600:], said=stopped.stderr[-600:])  # fmt: skip
 
 
 def model_of(scenario: Scenario) -> str:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -145,10 +146,23 @@ def validate(proof: Proof, outcome: dict[str, Any], step: str, *words: str) -> d
     return found
 
 
+def refuse(proof: Proof, outcome: dict[str, Any]) -> None:
+    """One request longer than the context, before the stop: is it forgotten?"""
+    port = json.loads((Path(outcome["folder"]) / "plan.json").read_text())["server_port"]
+    body = json.dumps({"input_ids": [100] * 5000, "sampling_params": {"max_new_tokens": 1}}).encode()
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/generate", body, {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=20) as reply:
+            said = str(reply.status)
+    except urllib.error.HTTPError as error:
+        said = f"{error.code} {error.read()[:200]!r}"
+    proof.tell(step="refused-request", said=said)
+
+
 def bench(proof: Proof, outcome: dict[str, Any]) -> None:
-    """The engine's own bench_serving and our speed probe in turn, twice, on the same server."""
-    for turn in (1, 2):
-        for streams in (1, 8):
+    """The engine's own bench_serving and our speed probe in turn on the same server."""
+    for turn in (1, 2, 3):
+        for streams in (1, 8) if turn == 1 else (8,):
             proof.tell(step="bench_serving", turn=turn, streams=streams, **bench_serving(proof, streams))
         found = validate(proof, outcome, f"speed {turn}", "--suite", "smoke")
         proof.tell(step="speed", turn=turn, verdicts=[
@@ -228,5 +242,5 @@ def newest_run(proof: Proof) -> dict[str, Any]:
 AROUND: dict[str, Callable[[Proof], Any]] = {"hold-memory": hold_memory, "term-while-loading": term_while_loading}
 AFTER: dict[str, Callable[[Proof, dict[str, Any]], None]] = {
     "kill-rank": kill_rank, "freeze-rank": freeze_rank, "freeze-then-kill": freeze_then_kill, "bench": bench,
-    "hand-start": hand_start,
+    "hand-start": hand_start, "refuse": refuse,
 }  # fmt: skip

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 
+from launcher.hostside.drain import Drain
 from launcher.hostside.process import describe, is_alive, port_is_free, read_identity, run_pids, run_state
 
 ARGS = {}  # put in front of the text when it is sent
@@ -28,8 +29,11 @@ def main(args):
     forced = ""
     if is_alive(identity):
         say(step="asked", pid=identity[0])
+        draining = Drain(os.path.join(folder, "server.log"), args["host"], args["port"])
         send(identity[0], signal.SIGTERM)
-        wait(lambda: not is_alive(identity), args["drain"])
+        wait(lambda: not is_alive(identity) or draining.is_vain(), args["drain"])
+        if is_alive(identity) and draining.vain:
+            say(step="vain", requests=draining.requests)
         if not is_alive(identity):
             wait(lambda: not rest(args["run"], identity, folder), 2.0)  # children end a moment after their parent
     for name, number, patience in (("group", signal.SIGTERM, 5.0), ("kill", signal.SIGKILL, 10.0)):

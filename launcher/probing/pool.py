@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from checks.model import Evidence, Outcome, Verdict
 from checks.probe_context import Context
 from checks.probe_entry import Probe
-from checks.probe_model import Answer, Judged, Measured, Wave, verdict
+from checks.probe_model import Answer, Ask, Judged, Measured, Wave, verdict
 from checks.probes import script
 from launcher.clock import Clock
 from launcher.probing.guard import GONE, LOOK_AFTER, PATIENCE, Guarded, Send
@@ -94,10 +94,23 @@ def _nobody_there(probe: Probe, answers: Sequence[Answer]) -> Verdict | None:
 
 def _sender(guarded: Guarded, requests: ThreadPoolExecutor) -> Callable[[Wave], list[Answer]]:
     def send_all(wave: Wave) -> list[Answer]:
-        # a GET costs the scheduler nothing and must not wait behind long answers
-        jobs: list[Future[Answer] | Answer] = [
-            requests.submit(guarded, ask) if ask.payload is not None else guarded(ask) for ask in wave
-        ]
-        return [guarded.wait(ask, job) if isinstance(job, Future) else job for ask, job in zip(wave, jobs, strict=True)]
+        jobs: list[Future[Answer]] = [Future() for _ in wave]
+        lanes: dict[int, list[tuple[Ask, Future[Answer]]]] = {}
+        for row, (ask, job) in enumerate(zip(wave, jobs, strict=True)):
+            lanes.setdefault(ask.lane if ask.lane >= 0 else -1 - row, []).append((ask, job))
+        for lane in lanes.values():
+            if lane[0][0].payload is None:  # a GET costs the scheduler nothing and must not wait behind long answers
+                _one_after_the_other(guarded, lane)
+            else:
+                requests.submit(_one_after_the_other, guarded, lane)
+        return [guarded.wait(ask, job) for ask, job in zip(wave, jobs, strict=True)]
 
     return send_all
+
+
+def _one_after_the_other(send: Send, lane: Sequence[tuple[Ask, Future[Answer]]]) -> None:
+    for ask, job in lane:
+        try:
+            job.set_result(send(ask))
+        except Exception as error:  # whoever waits for it gets it
+            job.set_exception(error)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from checks.probe_model import Answer, Ask
 from checks.probe_replies import failure, parse_events, parse_reply
 from launcher.clock import Clock
@@ -43,7 +45,7 @@ def _stream(endpoint: Endpoint, ask: Ask, limit: float, clock: Clock) -> Answer:
     seconds = clock.monotonic() - started
     if fault:
         return failure(ask.path, "timeout", fault, seconds)
-    return parse_events(ask.path, status, events, seconds, cut=bool(ask.cut_after))
+    return replace(parse_events(ask.path, status, events, seconds, cut=bool(ask.cut_after)), began=started)
 
 
 def _fault(error: LauncherError) -> str:

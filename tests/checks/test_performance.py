@@ -65,9 +65,32 @@ def test_two_events_are_no_measurement() -> None:
     assert measure(streamed([0.01])) is None
 
 
-def test_throughput_ends_with_the_slowest() -> None:
-    answers = [Answer(path="", status=200, completion_tokens=100, seconds=s) for s in (1.0, 2.0)]
-    assert throughput(answers) == 100.0
+def sent(answer: Answer, began: float) -> Answer:
+    return replace(answer, began=began)
+
+
+def test_throughput_is_that_of_the_time_in_which_all_lanes_are_busy() -> None:
+    # two lanes of two answers, 100 tok/s each; the second lane begins 0.3 s late, and the first is through before it
+    one = streamed([0.01] * 100, first=0.1)
+    lanes = [sent(one, 10.0), sent(one, 10.3), sent(one, 11.1), sent(one, 11.4)]
+    rate = throughput(lanes, 2)
+    assert 180 < rate < 200  # two lanes less the 0.1 s in which each waits for its second answer's first token
+    stretched = [sent(one, 10.0), sent(one, 10.3), sent(one, 11.1), sent(one, 14.0)]
+    assert throughput(stretched[:2], 2) > 190
+
+
+def test_events_that_bring_several_tokens_count_as_many() -> None:
+    one = streamed([0.04] * 50, step=4)
+    assert isclose(throughput([sent(one, 0.0), sent(one, 0.0)], 2), 200.0)
+
+
+def test_lanes_that_never_met_are_measured_over_all_of_their_time() -> None:
+    one = streamed([0.01] * 99, first=0.01)
+    assert isclose(throughput([sent(one, 0.0), sent(one, 5.0)], 2), 200 / 6.0)
+
+
+def test_without_tokens_there_is_no_throughput() -> None:
+    assert throughput([Answer(path="", status=200)], 1) == throughput([], 2) == 0.0
 
 
 def test_no_bundle_is_larger_than_what_the_server_decodes_together() -> None:

@@ -94,6 +94,22 @@ def test_an_engine_that_does_not_drain_is_killed_after_its_time(host: Bench) -> 
     assert (stopped.forced, stopped.clean, stopped.code) == ("kill", True, 137)
 
 
+def test_a_request_that_the_engine_refused_and_kept_in_its_books_is_not_waited_for(host: Bench) -> None:
+    outcome = host.launch("ghost")
+    assert outcome.run is not None
+    said: list[str] = []
+    stopped = server.stop(host.transport, plan_of(outcome.run), outcome.run.id, drain=60, say=said.append)
+    assert (stopped.forced, stopped.clean) == ("kill", True)
+    assert any("waits for 1 request that it once refused" in text for text in said), said
+
+
+def test_a_request_that_runs_is_waited_for(host: Bench) -> None:
+    outcome = host.launch("busy")
+    assert outcome.run is not None
+    stopped = stop(host.desk, outcome.run)
+    assert (stopped.forced, stopped.clean, stopped.code) == ("", True, 0)
+
+
 def test_answers_of_another_server_are_not_ready(host: Bench) -> None:
     outcome = host.launch("impostor", envs=("FAKE_ENGINE_PACE=0.01",), detach=True)
     assert outcome.run is not None

@@ -1,7 +1,8 @@
 """Prints the milestones of a real start, serves /health, /server_info and greedy answers, and fails on request.
 
 FAKE_ENGINE names what happens: healthy (default), crash, usage, hang, stray, lagging, slow-stop, deaf (to SIGTERM),
-no-drain, occupied (never binds), garbage. FAKE_ENGINE_PACE is the pause between milestones in seconds.
+no-drain, occupied (never binds), garbage, ghost (waits for a request it refused), busy (for one that
+runs). FAKE_ENGINE_PACE is the pause between milestones in seconds.
 """
 
 import json
@@ -53,6 +54,7 @@ class Handler(BaseHTTPRequestHandler):
         pages = {
             "/health": (200 if ready.is_set() else 503, {}),
             "/server_info": (200, info),
+            "/get_load": (200, [{"dp_rank": 0, "num_reqs": 1 if MODE == "busy" else 0}]),
             "/v1/models": (200, {"data": [{"id": FLAGS.get("served-model-name")}]}),
         }
         self.answer(*pages.get(self.path, (404, {})))
@@ -123,6 +125,9 @@ def main():
     while not stop.wait(0.05):
         pass
     say("SIGTERM received. signum=None frame=None. Draining requests and shutting down...")
+    for _ in range({"ghost": 10**6, "busy": 20}.get(MODE, 0)):
+        say("Gracefully exiting... Remaining number of requests 1. Remaining requests remaining_rids=['d5e190823ec4'].")
+        time.sleep(0.05)
     return 0
 
 
