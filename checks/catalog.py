@@ -45,6 +45,7 @@ class Pattern(Struct, frozen=True, kw_only=True):
     when: Condition | None
     engine: EngineRange
     weight: int  # among patterns that hit the same incident the heaviest wins; 0 generic, 10 usual, 20 decisive
+    fails: str  # "request": the engine goes on; empty: it does not, or that is open
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -136,8 +137,8 @@ def constraint_from(node: Node) -> Constraint:
 
 
 def _pattern(node: Node) -> Pattern:
-    node.mapping(["all", "anywhere", "without", "when", "engine", "weight"])
-    when = node.get("when")
+    node.mapping(["all", "anywhere", "without", "when", "engine", "weight", "fails"])
+    when, fails = node.get("when"), node.get("fails")
     pattern = Pattern(
         all=tuple(_texts(node, "all")),
         anywhere=tuple(_texts(node, "anywhere")),
@@ -145,6 +146,7 @@ def _pattern(node: Node) -> Pattern:
         when=_condition(when) if when else None,
         engine=_range(node),
         weight=int(weight.number()) if (weight := node.get("weight")) else 10,
+        fails=_choice(fails, ("request",)) if fails else "",
     )
     if not (pattern.all or pattern.anywhere or pattern.when):
         raise node.fail("a pattern needs `all`, `anywhere` or `when`")

@@ -55,6 +55,7 @@ def diagnose(reading: Reading) -> Diagnosis:
 def _judge(reading: Reading) -> Diagnosis:
     hits = signatures.find(reading.incidents, reading.index, reading.facts)
     ending = endings.read(reading.scanned.lines, reading.incidents)
+    hits = [_settled(hit, reading.incidents, ending) for hit in hits]
     cause, doubt = _agreed(reading, hits, ending)
     open_ones = [] if cause else list(_unexplained(reading.incidents, hits, ending))
     at = reading.incidents[cause.incident] if cause and cause.incident >= 0 else next(iter(open_ones), None)
@@ -105,6 +106,13 @@ def choose(incidents: Sequence[Incident], hits: Iterable[Hit], ending: Ending) -
     lines = [hit for hit in placed if hit not in crashes and _weighs(hit, crash, incidents, open_at)]
     chosen = _earliest(lines, incidents) or crash
     return chosen or _observed([hit for hit in hits if hit.incident < 0 and hit.rule.role is Role.CAUSE])
+
+
+def _settled(hit: Hit, incidents: Sequence[Incident], ending: Ending) -> Hit:
+    """What only fails a request is no cause once the engine went on."""
+    if not hit.rule.fails or hit.incident < 0 or not ending.survived(incidents[hit.incident]):
+        return hit
+    return replace(hit, rule=replace(hit.rule, role=Role.BENIGN))
 
 
 def _starts(reading: Reading) -> tuple[Reading, ...]:

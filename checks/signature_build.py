@@ -78,6 +78,7 @@ def _rules(entry: Entry, node: Node) -> Iterator[Rule]:
             without=pattern.without,
             when=when.plain() if when else None,
             weight=pattern.weight,
+            fails=pattern.fails,
             engine=(entry.engine, pattern.engine),
         )
         _check(rule, item)

@@ -31,6 +31,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     when: Any  # the condition as written, or None
     engine: tuple[EngineRange, EngineRange]  # of the entry and of the pattern
     weight: int
+    fails: str  # see catalog.Pattern
 
     @property
     def condition(self) -> Condition | None:

@@ -19,7 +19,7 @@ from checks.rule_index import Rules
 from checks.signature_index import Index
 
 T = TypeVar("T")
-FORMAT = 9
+FORMAT = 10
 """Raised when a document is made in another way out of the same folders."""
 
 

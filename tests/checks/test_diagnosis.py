@@ -36,6 +36,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "noted": "  - all: ['^something odd$']\n",
         "sure": "  - all: ['^something fatal$']\n    weight: 20\n",
         "stood": "  - all: ['^Health check failed']\n",
+        "refusing": "  - all: ['^no such thing']\n    weight: 20\n    fails: request\n",
         "odd-answer": "  - when: {observed.kind: repeated-token}\n",
         "odd-answer-with-flag": "  - when: {observed.kind: repeated-token, flag.page-size: '64'}\n",
         "one-of-two": "  - when: {observed.kind: tie}\n",
@@ -210,6 +211,21 @@ def test_a_request_that_fails_while_others_are_answered_is_no_failure_of_the_eng
     assert any("the engine went on after starlette.requests.ClientDisconnect" in note for note in found.notes)
     assert not judge(root, READY + REQUEST).healthy
     assert not judge(root, READY + trace(1, 0, "KeyError: 'x'") + ANSWER).healthy
+
+
+def test_a_refused_request_is_no_cause_once_the_engine_answers_others(root: Path) -> None:
+    def said(second: int, text: str) -> str:
+        return STAMP.format(second, 0) + text + "\n"
+
+    refused = said(3, "no such thing")
+    answered = said(4, 'INFO:     127.0.0.1:1 - "POST /generate HTTP/1.1" 200 OK')
+    for log in (refused, refused + STOP, answered + refused + STOP):
+        assert cause(judge(root, log)) == "refusing", log
+    for log in (refused + answered, refused + answered + STOP):
+        found = judge(root, log)
+        assert found.healthy and [item.id for item in found.dismissed] == ["refusing"], log
+    died = said(6, "Received sigquit from a child process. It usually means the child failed.")
+    assert cause(judge(root, refused + answered + died)) == "refusing"
 
 
 def test_what_users_and_models_say_is_no_evidence(root: Path) -> None:
