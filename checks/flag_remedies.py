@@ -27,15 +27,12 @@ def remedies_for(name: str, value: FlagValue, flags: Mapping[str, FlagValue], sc
     here = schema.spell(name)
     if here is None or here == name:
         return ()
-    canonical = canonical_elsewhere(here) or here
-    text = f"Write --{here}; the values are the same."
-    return (Remedy(text=text, set={canonical: value}, unset=(name,)),)
+    return (Remedy(text=f"Write --{here}; the values are the same.", set={here: value}, unset=(name,)),)
 
 
 def look_alikes(name: str, value: FlagValue, schema: FlagSchema) -> tuple[Remedy, ...]:
     return tuple(
-        Remedy(text=f"Did you mean --{other}?", set={canonical_elsewhere(other) or other: value}, unset=(name,))
-        for other in schema.suggestions(name)
+        Remedy(text=f"Did you mean --{other}?", set={other: value}, unset=(name,)) for other in schema.suggestions(name)
     )
 
 
@@ -54,8 +51,8 @@ def _replacement(
         here = schema.spell(target)
         if here is None or not _takes(schema, here, wanted):
             return None
-        filled[target] = _filled(wanted, value, entry, flags)
-        words.append(f"--{here}" if filled[target] is True else f"--{here} {filled[target]}")
+        filled[here] = _filled(wanted, value, entry, flags)
+        words.append(f"--{here}" if filled[here] is True else f"--{here} {filled[here]}")
     words += [f"{variable}={setting}" for variable, setting in entry.env.items()]
     open_ends = [v for v in filled.values() if isinstance(v, str) and v.startswith("<")]
     return Remedy(

@@ -30,6 +30,12 @@ def of_entries(items: Iterable[Entry] | None = None) -> tuple[Rules, ...]:
     return tuple(Rules(id=item.id, engine=item.engine, before=item.before) for item in found if item.before)
 
 
+def packages(items: Iterable[Rules]) -> frozenset[str]:
+    """Every package that some rule looks at: where it is not installed, that is a fact, too."""
+    names = (name for item in items for rule in item.before for name in rule.when.names)
+    return frozenset(name.removeprefix("package.") for name in names if name.startswith("package."))
+
+
 def build(root: Path = KNOWLEDGE) -> bytes:
     """The document. Raises YamlError when an entry is malformed."""
     rows = []

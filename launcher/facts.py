@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from checks.derived.tables import requirements
 from checks.facts import Launch
 from checks.model import FlagValue
 
@@ -30,9 +31,12 @@ _CONFIG_SKIPPED = {
 def to_launch(
     raw: Mapping[str, Any], flags: Mapping[str, FlagValue], env: Mapping[str, str], asked_packages: Iterable[str] = ()
 ) -> Launch:
-    """The launch of these flags there. Packages in `asked_packages` that are not installed become known-absent."""
+    """The launch of these flags there. What is not installed of `asked_packages`, and of what the release requires,
+    becomes known-absent."""
     installed = dict((raw.get("engine") or {}).get("packages") or {})
-    packages: dict[str, str | None] = dict.fromkeys(asked_packages) if installed else {}
+    required = requirements(engine_version(raw))
+    asked = (*asked_packages, *(required.requires if required else ()))
+    packages: dict[str, str | None] = dict.fromkeys(asked) if installed else {}
     packages.update(installed)
     engine = raw.get("engine") or {}
     if engine.get("torch"):

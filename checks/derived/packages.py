@@ -30,6 +30,9 @@ _MODEL_NEEDS = (
 # Up to 0.5.10 sessions of 0.3.10 and later are taken for dead; the images of 0.5.9 and 0.5.10 hold 0.3.9.
 _MOONCAKE_EXPECTED = {"0.5.9": "0.3.9", "0.5.10": "0.3.9"}
 _MOONCAKE_BROKEN_FROM = (0, 3, 10)
+# Told by rules of their own, which know more: of another version, and absent.
+_OWN_RULES_ABSENT = frozenset({"torch", "flashinfer-python", "sgl-kernel", "sglang-kernel"})
+_OWN_RULES = _OWN_RULES_ABSENT | {"transformers", "flashinfer-cubin"}
 _FLASHINFER = ("flashinfer-python", "flashinfer-cubin", "flashinfer-jit-cache")
 
 
@@ -44,7 +47,7 @@ def derive(facts: Facts) -> dict[str, Any]:
     if installed:
         found |= _torch(installed, wanted) | kernel_facts(installed, wanted, facts) | triton_facts(installed, facts)
         found |= _flashinfer(installed, wanted) | _transformers(installed, wanted, facts)
-        found |= _cudnn(installed) | _transfer(installed, facts)
+        found |= _cudnn(installed) | _transfer(installed, facts) | _unmet(installed, wanted)
     return {name: value for name, value in found.items() if facts.get(name) is None}
 
 
@@ -157,6 +160,18 @@ def _transfer(installed: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
     if wanted is not None:
         found["package.mooncake.behind"] = mooncake < wanted
     return found
+
+
+def _unmet(installed: Mapping[str, Any], wanted: Requirements | None) -> dict[str, Any]:
+    """What the release requires and is absent or of another version, as `pip check` says it; own rules left out."""
+    unmet = []
+    for name, specifier in sorted(wanted.requires.items() if wanted else ()):
+        version = installed.get(name, "")
+        if version is None and name not in _OWN_RULES_ABSENT:
+            unmet.append(f"{name}{specifier} (not installed)")
+        elif version and name not in _OWN_RULES and not EngineRange(specifier).contains(_public(version)):
+            unmet.append(f"{name}{specifier} ({version} is)")
+    return {"package.requirements_unmet": ", ".join(unmet)} if unmet else {}
 
 
 def _public(version: object) -> str:

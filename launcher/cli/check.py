@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from msgspec.structs import replace
 
 from checks.facts import Launch, from_case
 from checks.model import Finding, Severity
@@ -38,7 +39,7 @@ def main(
         Path | None, typer.Option("--facts", help="recorded facts of `launch facts` instead of a host")
     ] = None,
     engine: Annotated[
-        str, typer.Option("--engine", callback=release, help="engine release, for a check without a host")
+        str, typer.Option("--engine", callback=release, help="engine release; with --facts, in place of theirs")
     ] = "",
     gpu: Annotated[str, typer.Option("--gpu", help="e.g. '8x RTX PRO 6000', for a check without a host")] = "",
     model_config: Annotated[
@@ -61,9 +62,19 @@ def main(
     if not name:
         raise UsageError("which profile?", hint="`launch check PROFILE --host HOST`, or `--case FILE`")
     profile = override(resolve(name, search_path(profiles)), sets or [], unsets or [], envs or [])
+    _agree(host, facts, {"--engine": engine, "--gpu": gpu, "--model-config": model_config})
     if host:
         return show(_live(profile, host, hosts_file, fast=fast), as_json)
     return show(_offline(profile, facts, engine, gpu, model_config), as_json)
+
+
+def _agree(host: str, facts: Path | None, others: dict[str, object]) -> None:
+    """Refuse what would be ignored: a host says for itself what it has, recorded facts do (but for the release)."""
+    given = [name for name, value in others.items() if value]
+    if host and (facts is not None or given):
+        raise UsageError(f"{given[0] if given else '--facts'} is for a check without a host")
+    if facts is not None and (idle := [name for name in given if name != "--engine"]):
+        raise UsageError(f"{idle[0]} and --facts: the recorded facts tell that already")
 
 
 def show(findings: Sequence[Finding], as_json: bool) -> int:
@@ -135,25 +146,32 @@ def _live(profile: Profile, name: str, hosts_file: Path | None, *, fast: bool) -
 def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model: Path | None) -> list[Finding]:
     from checks.constraints import check
     from checks.engines import load
-    from launcher.facts import model_facts, to_launch
+    from checks.rule_index import packages
+    from launcher.facts import engine_version, model_facts, to_launch
     from launcher.hostside.checkpoint import checkpoint
     from launcher.knowledge_cache import rules
     from launcher.plan import offline_flags, spell
 
-    profile = for_engine(profile, engine or None)
-    flags, _ = spell(offline_flags(profile), load(engine))
+    raw = _recorded(facts) if facts is not None else None
+    version = engine or (engine_version(raw) if raw else None)
+    profile = for_engine(profile, version)
+    flags, _ = spell(offline_flags(profile), load(version or ""))
     env = {key: item.value for key, item in profile.env.items() if not item.secret}
-    if facts is not None:
-        try:
-            raw = json.loads(facts.read_bytes())
-        except (OSError, ValueError) as error:
-            raise UsageError(f"cannot read the facts in {facts}: {error}") from error
-        if not isinstance(raw, dict) or "host" not in raw:
-            raise UsageError(f"{facts} holds no facts", hint="`launch facts --host HOST > facts.json` writes them")
-        return check(to_launch(raw, flags, env), rules())
+    if raw is not None:
+        return check(replace(to_launch(raw, flags, env, packages(rules())), engine=version), rules())
     named = {"name": str(profile.model["name"].value)} if "name" in profile.model else {}
     seen = model_facts(checkpoint(str(model))) if model else named
-    return check(Launch(engine=engine or None, flags=flags, env=env, gpu=parse_gpu(gpu, profile), model=seen), rules())
+    return check(Launch(engine=version, flags=flags, env=env, gpu=parse_gpu(gpu, profile), model=seen), rules())
+
+
+def _recorded(path: Path) -> dict[str, Any]:
+    try:
+        raw = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read the facts in {path}: {error}") from error
+    if not isinstance(raw, dict) or "host" not in raw:
+        raise UsageError(f"{path} holds no facts", hint="`launch facts --host HOST > facts.json` writes them")
+    return raw
 
 
 def parse_gpu(text: str, profile: Profile) -> dict[str, Any]:

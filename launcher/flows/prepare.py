@@ -13,6 +13,7 @@ from checks import constraints
 from checks.engines import FlagSchema, from_document, load
 from checks.facts import Launch
 from checks.model import Finding, Severity
+from checks.rule_index import packages
 from launcher import server
 from launcher.errors import HostCommandFailed
 from launcher.facts import engine_version, to_launch
@@ -69,7 +70,7 @@ def prepare(transport: Transport, profile: Profile, host: Host, now: datetime) -
     )
     profile = for_engine(profile, version)
     plan = make_plan(profile, schema, target)
-    launch = to_launch(raw, plan.flags, plan.env, asked_packages())
+    launch = to_launch(raw, plan.flags, plan.env, packages(rules()))
     ours = [
         *host_findings(raw, plan),
         *([] if host.replay else clock_finding(raw, now)),
@@ -102,12 +103,6 @@ def look(transport: Transport, profile: Profile, host: Host) -> dict[str, Any]:
         "host": str(flags.get("host", "127.0.0.1")),
     }
     return {**server.host_facts(transport, asked, host.python), "asked": asked}
-
-
-def asked_packages() -> frozenset[str]:
-    """Every package that some rule looks at."""
-    names = (name for item in rules() for rule in item.before for name in rule.when.names)
-    return frozenset(name.removeprefix("package.") for name in names if name.startswith("package."))
 
 
 def settle(

@@ -19,7 +19,7 @@ from checks.facts import Launch
 from checks.flag_check import check_flags
 from checks.match import Facts
 from checks.model import Finding
-from checks.rule_index import Rules
+from checks.rule_index import Rules, packages
 
 _MISSING = object()
 
@@ -46,8 +46,7 @@ class Rulebook:
     def __init__(self, rules: Iterable[Rules]) -> None:
         self._rules = tuple(rules)
         self._releases: dict[str | None, _Release] = {}
-        names = {name for item in self._rules for rule in item.before for name in rule.when.names}
-        self.packages = frozenset(name.removeprefix("package.") for name in names if name.startswith("package."))
+        self.packages = packages(self._rules)
 
     def findings(self, launches: Iterable[Launch]) -> Iterator[list[Finding]]:
         """The findings of each launch. Fast when it is like the one before it on the same release."""

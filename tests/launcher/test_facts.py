@@ -72,6 +72,8 @@ def test_a_path_that_is_no_folder_may_be_a_hub_id_or_a_mistake() -> None:
 def test_packages_a_rule_asks_for_become_known_absent_and_torch_gets_its_cuda() -> None:
     raw = {"engine": {"packages": {"sglang": "0.5.10", "torch": "2.9.1"}, "torch": "2.9.1", "torch_cuda": "12.8"}}
     launch = to_launch(raw, {}, {"SGLANG_LAUNCHER_RUN": "x", "A": "1"}, ["ninja", "torch"])
-    assert launch.packages == {"ninja": None, "torch": "2.9.1+cu128", "sglang": "0.5.10"}
+    present = {name: version for name, version in launch.packages.items() if version}
+    assert present == {"torch": "2.9.1+cu128", "sglang": "0.5.10"}
+    assert {"ninja", "xgrammar", "transformers"} <= set(launch.packages)  # asked for; required by the release
     assert launch.env == {"A": "1"}
     assert launch.engine == "0.5.10"

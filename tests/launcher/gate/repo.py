@@ -77,7 +77,9 @@ FACTS: dict[str, Any] = {
     ] * 2,
     "engine": {
         "packages": {"sglang": "0.5.20", "sglang-kernel": "0.4.7", "flashinfer-python": "0.6.18",
-                     "flashinfer-cubin": "0.6.18", "torch": "2.13.0", "transformers": "5.12.1"},
+                     "flashinfer-cubin": "0.6.18", "torch": "2.13.0", "transformers": "5.12.1",
+                     "apache-tvm-ffi": "0.1.11", "cuda-python": "13.1.0", "nvidia-cutlass-dsl": "4.6.2",
+                     "sgl-deep-ep": "0.1.2", "sgl-deep-gemm": "0.2.0", "xgrammar": "0.2.1"},
         "executable": "/opt/bin/python3",
     },
     "toolchain": {"driver_cuda": "13.0"},

@@ -1,0 +1,73 @@
+"""`launch check` without a host: recorded facts tell the release, and what would be ignored is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launcher.cli.app import LAUNCH, run
+from tests.launcher.gate.repo import FACTS
+
+PROFILE = "model: {path: /models/x}\nflags: {cuda-graph-max-bs: 8}\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "small.yaml").write_text(PROFILE)
+    return tmp_path
+
+
+def recorded(folder: Path, release: str, **packages: str) -> str:
+    engine = {**FACTS["engine"], "packages": {**FACTS["engine"]["packages"], "sglang": release, **packages}}
+    path = folder / "facts.json"
+    path.write_text(json.dumps({**FACTS, "engine": engine}))
+    return str(path)
+
+
+def findings(capsys: pytest.CaptureFixture[str], folder: Path, *words: str) -> dict[str, dict[str, Any]]:
+    run("launch", LAUNCH, ["check", str(folder / "small.yaml"), "--json", *words])
+    return {item["id"]: item for item in json.loads(capsys.readouterr().out)["findings"]}
+
+
+def test_flags_are_spelled_for_the_release_of_the_recorded_facts(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "flag-unknown-to-engine" not in findings(capsys, folder, "--facts", recorded(folder, "0.5.11"))
+    assert "flag-unknown-to-engine" not in findings(capsys, folder, "--facts", recorded(folder, "0.5.20"))
+
+
+def test_what_the_release_requires_and_the_host_lacks_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = findings(capsys, folder, "--facts", recorded(folder, "0.5.20"))
+    assert "python-dependency-missing" not in whole
+    other = findings(capsys, folder, "--facts", recorded(folder, "0.5.20", xgrammar="0.1.9"))
+    assert "xgrammar==0.2.1 (0.1.9 is)" in other["python-dependency-missing"]["message"]
+
+
+def test_another_release_may_be_asked_about_with_the_same_facts(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = findings(capsys, folder, "--facts", recorded(folder, "0.5.20"), "--engine", "0.5.23")
+    assert found["transformers-version-mismatch"]["message"].startswith("0.5.23 pins")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--host", "local", "--facts", "FACTS"],
+        ["--host", "local", "--engine", "0.5.20"],
+        ["--host", "local", "--gpu", "H100"],
+        ["--facts", "FACTS", "--gpu", "H100"],
+        ["--facts", "FACTS", "--model-config", "."],
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(
+    folder: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [recorded(folder, "0.5.20") if word == "FACTS" else word for word in words]
+    assert run("launch", LAUNCH, ["check", str(folder / "small.yaml"), *words]) == 2
+    assert words[-2] in capsys.readouterr().err
