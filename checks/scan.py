@@ -22,6 +22,7 @@ BLOCK_BYTES = 1 << 20
 KEEP_BYTES = 2 << 20  # of the earliest and again of the latest regions; between them regions are dropped
 AGAIN_BYTES = 4 << 20  # the end of a log in which its last start is looked at again, where there are many
 LEAD_BYTES = 65_536  # what a start may have said before its arguments
+THICK_BYTES = 65_536  # of one block, kept, after which its rest is
 EDGE_BYTES = 16_384  # the beginning and the end of a log are kept whole
 FOLLOW_LINES = 60  # raw lines kept after a hit: the rest of a message
 LEAD_LINES = 12  # raw lines kept before a hit: the beginning of its record
@@ -117,12 +118,15 @@ class _Scanner:
         self._blocks.append((self._offset, self._number, data, begin, end))
         while len(self._blocks) > 1 and self._offset - self._blocks[1][0] > AGAIN_BYTES:
             self._blocks.popleft()
-        base, number, counted = self._offset - begin, self._number, begin
+        base, number, counted, kept = self._offset - begin, self._number, begin, 0
         start, stop = begin, self._forward(data, begin, end)
         while True:
             if stop > start:
                 number += _count(data, counted, start)
                 counted = start
+                kept += stop - start
+                if self._bytes[0] >= KEEP_BYTES and kept > THICK_BYTES and kept * 2 > stop - begin:
+                    stop = end  # nearly all of it would be kept, for a while: the rest need not be searched
                 self._keep(_Region(base + start, number, data[start:stop]))
             hit = self._find(data, stop, end)
             if hit < 0:

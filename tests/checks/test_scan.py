@@ -112,6 +112,20 @@ def test_nothing_is_nothing() -> None:
     assert scan.scan([], WORDS) == Scanned(lines=(), total_lines=0, total_bytes=0, dropped_regions=0)
 
 
+def test_of_a_log_that_is_nothing_but_new_hits_both_ends_are_kept_with_their_numbers() -> None:
+    def word(number: int) -> str:  # no two lines are equal but for their digits
+        return "".join(chr(97 + number // 26**place % 26) for place in range(5))
+
+    rows = [f"[2026-11-29 15:16:19] Error in {word(number)} {'x' * 100}" for number in range(60_000)]
+    data = "".join(f"{row}\n" for row in rows).encode()
+    found = scan.scan(pieces(data, 1 << 20), WORDS)
+    assert (found.total_lines, found.total_bytes) == (60_000, len(data))
+    assert found.dropped_regions > 0
+    assert all(f"[2026-11-29 15:16:19] {line.text}" == rows[line.number - 1] for line in found.lines)
+    assert {line.number for line in found.lines} >= {1, 10_000, 50_000, 60_000}
+    assert sum(len(line.text) for line in found.lines) < 3 * scan.KEEP_BYTES
+
+
 @settings(max_examples=60)
 @given(
     st.lists(st.binary(max_size=300) | st.sampled_from([b"Error\n", b"\n", b"\r", ORDINARY, b"[2026-"]), max_size=30)
