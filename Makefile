@@ -14,9 +14,10 @@ help:
 $(VENV)/.ready: pyproject.toml
 	@tools/setup_venv.sh $(VENV) $(PYTHON)
 
-# explicitly, for where PYTHONDONTWRITEBYTECODE is set: else each of our processes compiles 100 modules anew
+# for where this is set: else each of our processes compiles 100 modules anew, and each worker of pytest all tests
+export PYTHONDONTWRITEBYTECODE :=
 compiled: $(VENV)/.ready
-	@$(BIN)/python -m compileall -q launcher checks tests
+	@$(BIN)/python -m compileall -q launcher checks
 
 system: ## install what the machine lacks (OpenSSH server, flock …)
 	@tools/setup_system.sh
@@ -32,6 +33,7 @@ stop: $(VENV)/.ready ## stop everything that `make run` started
 	@$(BIN)/launch stop --all --host local
 
 test: system compiled lint ## the whole suite without the engine
+	@$(BIN)/pytest --collect-only -qq >/dev/null || true
 	@$(BIN)/pytest -n 6 --dist worksteal -m 'not engine'
 
 engine-test: system engine compiled ## the suite's tests on the real engine
