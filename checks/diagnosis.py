@@ -27,6 +27,8 @@ from checks.unknown import fingerprint, phase_of, refusal, summary
 
 DECISIVE = 20
 """Weight of patterns that leave no doubt."""
+USUAL = 10
+"""Weight of patterns that say what they say; below it they only hint."""
 NEAR_LINES = 60
 """How far from a crash an ordinary line may stand to be taken for its cause."""
 
@@ -104,7 +106,7 @@ def choose(incidents: Sequence[Incident], hits: Iterable[Hit], ending: Ending) -
     crash = _earliest(crashes, incidents)
     open_at = next((item.line for item in _unexplained(incidents, hits, ending)), 0)
     lines = [hit for hit in placed if hit not in crashes and _weighs(hit, crash, incidents, open_at)]
-    chosen = _earliest(lines, incidents) or crash
+    chosen = _surest(lines, incidents) or crash
     return chosen or _observed([hit for hit in hits if hit.incident < 0 and hit.rule.role is Role.CAUSE])
 
 
@@ -161,6 +163,14 @@ def _agreed(reading: Reading, hits: Sequence[Hit], ending: Ending) -> tuple[Hit 
 def _earliest(hits: Sequence[Hit], incidents: Sequence[Incident]) -> Hit | None:
     better = [hit for hit in hits if hit.rule.weight > 0] or hits
     return min(better, key=lambda hit: _when(incidents[hit.incident]), default=None)
+
+
+def _surest(hits: Sequence[Hit], incidents: Sequence[Incident]) -> Hit | None:
+    """The earliest line; a weak one (a process was killed) gives way to a decisive one further down (by whom)."""
+    first = _earliest(hits, incidents)
+    if first is None or first.rule.weight >= USUAL:
+        return first
+    return _earliest([hit for hit in hits if hit.rule.weight >= DECISIVE], incidents) or first
 
 
 def _weighs(hit: Hit, crash: Hit | None, incidents: Sequence[Incident], open_at: int) -> bool:

@@ -29,6 +29,8 @@ _DEATH = re.compile(
 _STALL = re.compile(
     r"Health check failed\. Server couldn't get a response|[Ww]atchdog timeout \(|Watchdog caught collective"
 )
+_REFUSES = re.compile(r'"GET /health(?:_generate)? [^"]*" 503')
+_MANY_REFUSALS = 3
 _ALIVE = re.compile(r"Decode batch|\" 200 OK|fired up and ready")
 _WORK = re.compile(r'Decode batch|Prefill batch|" 200 OK')
 # That all ranks work: the front end answers other requests, and one rank begins a batch, while another stands still.
@@ -65,21 +67,24 @@ class Ending(Struct, frozen=True, kw_only=True):
 
 def read(lines: Sequence[Line], incidents: Iterable[Incident]) -> Ending:
     """The ending of a log, from what was kept of it."""
-    stop, death, stall, alive, still, passed = 0, 0, 0, 0, 0, 0
+    stop, death, stall, alive, still, passed, refused = 0, 0, 0, 0, 0, 0, 0
     interrupted = {item.line for item in incidents if item.last and item.last.type == INTERRUPTS[0]}
     for line in lines:
         text = line.text
         if _START in text:
             stop = 0  # started again afterwards
             continue
-        alive = line.number if _WORK.search(text) else alive
+        works = _WORK.search(text) is not None
+        alive = line.number if works else alive
+        # before it ever worked that is usual
+        refused = 0 if works or not alive else refused + (_REFUSES.search(text) is not None)
         still = line.number if _STALL.search(text) else still
         passed = still if still and _MOVES.search(text) else passed
         if not stop and (_STOP.search(text) or line.number in interrupted):
             stop = line.number
         elif not stop and not death and _DEATH.search(text):
             death = line.number
-        elif _STUCK_AT_STOP in text or (not stop and _STALL.search(text)):
+        elif _STUCK_AT_STOP in text or (not stop and (refused >= _MANY_REFUSALS or _STALL.search(text))):
             stall = line.number
         elif stall and _ALIVE.search(text):
             stall = 0

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from checks import derived
 from checks.engines import FlagSchema, load
 from checks.flag_check import normalise
-from checks.match import Facts
+from checks.match import Facts, as_number
 from checks.model import Finding, FlagValue
 
 
@@ -43,6 +43,8 @@ def build(launch: Launch) -> tuple[Facts, list[Finding]]:
     facts.update({f"flag.{name}": value for name, value in flags.items()})
     facts.update({f"env.{name}": value for name, value in launch.env.items()})
     facts.update({f"host.{_GPU_NAMES.get(name, name)}": value for name, value in launch.gpu.items()})
+    if "host.sm" in facts:
+        facts["host.sm"] = _sm(facts["host.sm"])
     facts.setdefault("host.platform", "cuda")
     facts.update(_model_facts("model", launch.model))
     facts.update(_model_facts("draft", launch.draft_model))
@@ -50,6 +52,14 @@ def build(launch: Launch) -> tuple[Facts, list[Finding]]:
     facts.update({f"host.{name}": value for name, value in launch.host.items()})
     facts.update({f"observed.{name}": value for name, value in launch.observed.items()})
     return derived.extend(facts), findings
+
+
+def _sm(value: Any) -> Any:
+    """120 of a compute capability however it is written: 120, "sm_120", "12.0", 12.0."""
+    number = as_number(str(value).lower().removeprefix("sm").lstrip("_")) if value is not None else None
+    if number is None:
+        return value
+    return round(number * 10) if number < 20 else int(number)
 
 
 def from_case(case: Mapping[str, Any]) -> Launch:

@@ -22,7 +22,7 @@ Facts: TypeAlias = Mapping[str, Any]
 Test: TypeAlias = Callable[[Facts], bool | None]
 """One question to the facts: True, False, or None when it hangs on something unknown."""
 
-CLOSED = ("flag.", "env.", "observed.", "log.")
+CLOSED = ("flag.", "env.", "observed.", "log.", "captured.")
 _MISSING = object()
 OPERATORS = ("equals", "in", "present", "at_least", "matches")
 CONNECTIVES = ("all", "any", "unless")

@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
+from packaging.version import Version
 
+from checks.engine_history import flag_span
 from checks.engines import FlagSchema, load
 from checks.match import Facts, parse_condition
-from checks.model import FlagValue, Remedy
+from checks.model import EngineRange, FlagValue, Remedy, parse_version
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
@@ -30,15 +32,20 @@ def _spelled(
     remedies: Iterable[Remedy], facts: Facts, captures: Mapping[str, str], schema: FlagSchema | None
 ) -> Iterator[Remedy]:
     version = facts.get("engine.version")
+    seen = {**facts, **{f"captured.{name}": value for name, value in captures.items()}}
     for remedy in remedies:
-        if not remedy.engine.contains(version) or (remedy.when and not parse_condition(remedy.when).holds(facts)):
+        if not remedy.engine.contains(version) or (remedy.when and not parse_condition(remedy.when).holds(seen)):
             continue
         wanted: dict[str, FlagValue] | None = _set(remedy, schema)
         if wanted is None:
             continue
-        unset = [_typed(fill(name, captures), wanted, schema) for name in remedy.unset]
+        unset = [_typed(name, wanted, schema) for name in _existing((fill(n, captures) for n in remedy.unset), schema)]
+        upgrade = {name: to for name, to in remedy.upgrade.items() if name != "sglang" or not _is_in(to, version)}
+        if (remedy.upgrade and not upgrade) or (remedy.unset and not unset and not wanted):
+            continue  # nothing of it is left to do
         yield replace(
             remedy,
+            upgrade=upgrade,
             text=fill(remedy.text, captures),
             set={fill(name, captures): _value(value, captures) for name, value in wanted.items()},
             unset=tuple(dict.fromkeys(unset)),
@@ -54,6 +61,18 @@ def _set(remedy: Remedy, schema: FlagSchema | None) -> dict[str, FlagValue] | No
             return None
         found[spelled] = value
     return found
+
+
+def _existing(names: Iterable[str], schema: FlagSchema | None) -> Iterator[str]:
+    """Without names that only a later release has."""
+    for name in names:
+        span = flag_span(name) if schema is not None and schema.spell(name) is None else None
+        if span is None or schema is None or Version(span.first) <= Version(schema.version):
+            yield name
+
+
+def _is_in(specifier: str, version: str | None) -> bool:
+    return bool(version) and parse_version(str(version)) is not None and EngineRange(specifier).contains(version)
 
 
 def _spell(name: str, schema: FlagSchema | None) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from checks import starts
+from checks import command_lines, starts
 from checks.loglines import Line
 from checks.model import FlagValue
 
@@ -37,7 +37,7 @@ _OWN = frozenset({
     "random_seed", "device", "tokenizer_path", "served_model_name", "host", "port", "nccl_port",
     "mem_fraction_static", "chunked_prefill_size", "max_prefill_tokens", "cuda_graph_max_bs", "cuda_graph_bs",
     "cuda_graph_config", "max_running_requests", "schedule_conservativeness", "stream_interval", "log_level",
-    "watchdog_timeout", "decode_log_interval", "model_loader_extra_config", "json_model_override_args",
+    "watchdog_timeout", "decode_log_interval", "model_loader_extra_config",
     "sampling_backend", "grammar_backend", "dist_timeout", "base_gpu_id", "gpu_id_step", "schedule_policy",
     "tokenizer_mode",
 })  # fmt: skip
@@ -48,6 +48,7 @@ class LogFacts(Struct, frozen=True, kw_only=True):
 
     arguments: Mapping[str, Any] = field(default_factory=dict)  # all of the server_args line, by their Python names
     flags: Mapping[str, FlagValue] = field(default_factory=dict)  # those that were asked for, as far as can be told
+    env: Mapping[str, str] = field(default_factory=dict)  # of the command that started it, where the log quotes that
     engine: str = ""
     gpu: Mapping[str, Any] = field(default_factory=dict)
     model: Mapping[str, Any] = field(default_factory=dict)
@@ -76,8 +77,16 @@ def read(lines: Iterable[Line]) -> LogFacts:
     tensor = max((int(rank[2:]) + 1 for rank in ranks if rank.startswith("TP")), default=0)
     if tensor:
         gpu.setdefault("count", tensor)
-    flags = dict(_asked(arguments))
-    return LogFacts(arguments=arguments, flags=flags, engine=engine, gpu=gpu, model=model, starts=started)
+    command = command_lines.read(lines)
+    return LogFacts(
+        arguments=arguments,
+        flags=dict(_asked(arguments)) if arguments else command.flags,
+        env=command.env,
+        engine=engine,
+        gpu=gpu,
+        model=model,
+        starts=started,
+    )
 
 
 def parse(text: str) -> Iterator[tuple[str, Any]]:

@@ -22,7 +22,7 @@ from checks.yamlfile import Node, YamlError, read
 STRUCTURE = (
     "Traceback (most", '  File "', "Error", "Exception", "rror: ", "terminate called", "Fatal Python", "Segfault",
     "Segmentation", "server_args=", "Killed", "Terminated", "SIGTERM", "SIGQUIT", "SIGINT", "KeyboardInterrupt",
-    "exit code", "device_name=", "rc=", "RC=", "avail mem=",
+    "exit code", "device_name=", "rc=", "RC=", "avail mem=", "m sglang.launch_server", "sglang serve", "export ",
 )  # fmt: skip
 
 

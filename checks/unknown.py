@@ -13,8 +13,21 @@ if TYPE_CHECKING:
     from checks.raise_sites import RaiseSite
 
 _ENGINE_FILE = re.compile(r"(?:^|/)sglang/(srt/.+|[a-z_]+/.+|\w+\.py)$|(?:^|/)(sgl_kernel/.+)$")
+_MOST_SITES = 12
+_TELLING_CHARS = 30
 _ARGUMENT_FRAMES = frozenset(
     {"prepare_server_args", "from_cli_args", "resolve_once", "run_resolution_pipeline", "__post_init__", "from_config"}
+)
+# A frame of an earlier row decides: graphs are captured, and batches run, by the functions that run forward passes.
+_PHASE_FRAMES = tuple(
+    (phase, re.compile(functions))
+    for phase, functions in (
+        ("graph-capture", r"capture|init_device_graphs|init_cuda_graphs"),
+        ("serving", r"event_loop_|run_batch|process_batch_result|forward_batch_generation"),
+        ("memory", r"init_memory_pool|profile_max_num_token|_init_pools"),
+        ("weights", r"load_model|load_weights|_initialize_model"),
+        ("distributed", r"init_torch_distributed|init_process_group|init_distributed_environment"),
+    )
 )
 
 
@@ -26,7 +39,11 @@ def phase_of(incident: Incident, milestones: tuple[Milestone, ...]) -> str:
     functions = {frame.function for part in incident.chain for frame in part.frames}
     if incident.kind == "usage" or functions & _ARGUMENT_FRAMES:
         return "args"
-    return phase or "import"
+    if phase:
+        return phase
+    # the log begins later than the engine did: what it was doing shows in the frames
+    named = (name for name, known in _PHASE_FRAMES if any(known.match(function) for function in functions))
+    return next(named, "import")
 
 
 def fingerprint(incident: Incident, phase: str) -> str:
@@ -78,17 +95,29 @@ def summary(incident: Incident) -> str:
     part = incident.last
     if part and part.type:
         return f"{part.type}: {_first_line(part.message) or 'without a message'} (line {incident.line})"
-    return f"{incident.lines[-1].text.strip()[:200]} (line {incident.line})"
+    line = incident.lines[0 if incident.kind == "fatal" else -1]
+    return f"{line.text.strip()[:200]} (line {incident.line})"
 
 
 def _site(part: Raised, version: str) -> RaiseSite | None:
     from checks import raise_sites  # 5 MB of text: only when nothing else explains the log
 
     kind = part.type.rsplit(".", 1)[-1]
-    if part.message:
-        return next(iter(raise_sites.lookup(version, part.message, kind=kind, limit=1)), None)
     frame = part.frames[-1]
+    if part.message:  # a catch-all template of another file fits many messages that the engine never wrote
+        found = raise_sites.lookup(version, part.message, kind=kind, limit=_MOST_SITES)
+        return next(
+            (site for site in found if site.file == engine_path(frame) or _is_telling(site, part.message)), None
+        )
     return raise_sites.at_frame(version, frame.file, frame.line, frame.function) if version else None
+
+
+def _is_telling(site: RaiseSite, message: str) -> bool:
+    """Whether most of a message is the template's own text, so that nothing else will have written it."""
+    from checks.raise_sites import literals
+
+    fixed = sum(map(len, literals(site.message)))
+    return fixed >= _TELLING_CHARS and fixed >= 0.6 * len(_first_line(message))
 
 
 def _first_line(message: str) -> str:

@@ -34,6 +34,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "beta": "  - all: ['^ValueError: beta']\n",
         "generic": "  - all: ['^ValueError: ']\n    weight: 0\n",
         "noted": "  - all: ['^something odd$']\n",
+        "weak": "  - all: ['^something weak$']\n    weight: 8\n",
         "sure": "  - all: ['^something fatal$']\n    weight: 20\n",
         "stood": "  - all: ['^Health check failed']\n",
         "refusing": "  - all: ['^no such thing']\n    weight: 20\n    fails: request\n",
@@ -226,6 +227,35 @@ def test_a_refused_request_is_no_cause_once_the_engine_answers_others(root: Path
         assert found.healthy and [item.id for item in found.dismissed] == ["refusing"], log
     died = said(6, "Received sigquit from a child process. It usually means the child failed.")
     assert cause(judge(root, refused + answered + died)) == "refusing"
+
+
+def test_health_that_is_refused_again_and_again_is_no_healthy_server(root: Path) -> None:
+    def said(minute: int, status: str) -> str:
+        return f'[2026-11-29 15:{minute}:00] INFO:     10.0.0.9:1 - "GET /health HTTP/1.1" {status}\n'
+
+    loading = "".join(said(20 + number, "503 Service Unavailable") for number in range(5))
+    assert judge(root, loading + READY + said(30, "200 OK")).healthy
+    served = loading + READY + said(30, "200 OK")
+    refused = "".join(said(31 + number, "503 Service Unavailable") for number in range(3))
+    assert not judge(root, served + refused).healthy
+    assert judge(root, served + refused + said(40, "200 OK")).healthy
+
+
+def test_a_killed_process_is_explained_by_who_killed_it_though_that_stands_below(root: Path) -> None:
+    found = judge(root, "something weak\n" + READY + "something fatal\n")
+    assert cause(found) == "sure"
+
+
+def test_the_source_is_quoted_only_for_the_file_that_raised(root: Path) -> None:
+    frames = '  File "/a/sglang/srt/managers/scheduler.py", line 1122, in event_loop_overlap\n    run()\n'
+    log = STAMP.format(1, 0) + f"Scheduler hit an exception: Traceback (most recent call last):\n{frames}"
+    for message in (
+        "RuntimeError: CUDA error: unknown error",
+        "AttributeError: 'NoneType' object has no attribute 'x'",
+    ):
+        found = judge(root, f"{log}{message}\n\n", engine="0.5.10")
+        assert "refused because" not in found.sentence, found.sentence
+        assert found.phase == "serving"
 
 
 def test_what_users_and_models_say_is_no_evidence(root: Path) -> None:

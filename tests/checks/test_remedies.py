@@ -49,3 +49,22 @@ def test_captured_names_are_filled_in() -> None:
 def test_without_a_release_the_canonical_name_stands() -> None:
     [found] = fitting([Remedy(set={"mamba-radix-cache-strategy": "x"})], {}, {})
     assert list(found.set) == ["mamba-radix-cache-strategy"]
+
+
+def test_what_only_a_later_release_has_is_not_to_be_taken_away() -> None:
+    remedy = Remedy(text="x", unset=("attn-dp-size", "enable-ep-moe"))  # from 0.5.22; up to 0.5.2, typed all the same
+    [found] = fitting([remedy], FACTS, {})
+    assert found.unset == ("enable-ep-moe",)
+    assert fitting([Remedy(unset=("attn-dp-size",))], FACTS, {}) == ()
+
+
+def test_an_upgrade_that_was_made_is_not_advised() -> None:
+    upgrade = Remedy(upgrade={"sglang": ">=0.5.8"})
+    assert fitting([upgrade], FACTS, {}) == ()
+    assert fitting([upgrade], {"engine.version": "0.5.7"}, {}) == fitting([upgrade], {}, {}) == (upgrade,)
+
+
+def test_a_remedy_may_depend_on_what_the_log_names() -> None:
+    remedy = Remedy(text="parser", when={"captured.flag": {"matches": "parser"}})
+    assert fitting([remedy], FACTS, {"flag": "tool-call-parser"}) == (remedy,)
+    assert fitting([remedy], FACTS, {"flag": "kv-cache-dtype"}) == fitting([remedy], FACTS, {}) == ()
