@@ -11,7 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec import Struct, json
+from msgspec import Struct, convert, field, json
+from msgspec.structs import force_setattr
 
 from checks.engine_history import canonical_elsewhere, spellings_of
 from checks.engine_versions import available, nearest
@@ -23,23 +24,27 @@ Kind = Literal["exact", "abbreviation", "ambiguous", "unknown"]
 
 
 class Flag(Struct, frozen=True, kw_only=True):
-    """One option. Names are without dashes, in the order of the source."""
+    """One option, as `schema_source` writes it down. Names are in the order of the source."""
 
-    names: tuple[str, ...]
+    spelled: tuple[str, ...] = field(name="flags")  # as in the source, with dashes
     dest: str
-    type: str | None  # name of the Python function that reads one word
-    nargs: str | int | None  # argparse: None one word, 0 none, "+" some, "*" any, "?" at most one
-    choices: tuple[Any, ...] | None
-    default: Any
-    const: Any  # what a retired switch stands for, e.g. `disabled`
-    required: bool
-    action: str
-    hidden: bool
-    deprecated: bool
-    replacement: str | None  # as the source words it
-    refuses: str | None  # the message with which a retired option ends the launch
-    help: str
     source: str  # file:line inside the package
+    type: str | None = "str"  # name of the Python function that reads one word
+    nargs: str | int | None = None  # argparse: None one word, 0 none, "+" some, "*" any, "?" at most one
+    choices: tuple[Any, ...] | None = None
+    default: Any = None
+    const: Any = None  # what a retired switch stands for, e.g. `disabled`
+    required: bool = False
+    action: str = "store"
+    hidden: bool = False
+    deprecated: bool = False
+    replacement: str | None = None  # as the source words it
+    refuses: str | None = None  # the message with which a retired option ends the launch
+    help: str = ""
+    names: tuple[str, ...] = ()  # without dashes
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "names", tuple(name.removeprefix("--") for name in self.spelled))
 
     @property
     def is_switch(self) -> bool:
@@ -153,8 +158,8 @@ def load(version: str = "") -> FlagSchema:
 
 
 def from_document(document: Mapping[str, Any], *, asked: str = "", note: str = "") -> FlagSchema:
-    """Schema out of what `schema_source` extracted, here or on a host."""
-    flags = tuple(_flag(item) for item in document["arguments"])
+    """Schema out of what `schema_source` extracted, here or on a host. Raises KeyError, or ValueError: it is none."""
+    flags = convert(document["arguments"], tuple[Flag, ...])
     version = str(document.get("version") or asked or "unknown")
     return FlagSchema(
         version=version,
@@ -166,27 +171,6 @@ def from_document(document: Mapping[str, Any], *, asked: str = "", note: str = "
         environment=_environment(document["environment"]),
         requirements=tuple(document.get("requirements", ())),
         architectures=frozenset(document.get("architectures", ())),
-    )
-
-
-def _flag(item: Mapping[str, Any]) -> Flag:
-    choices = item.get("choices")
-    return Flag(
-        names=tuple(name.removeprefix("--") for name in item["flags"]),
-        dest=item["dest"],
-        type=item.get("type", "str"),
-        nargs=item.get("nargs"),
-        choices=None if choices is None else tuple(choices),
-        default=item.get("default"),
-        const=item.get("const"),
-        required=item.get("required", False),
-        action=item.get("action", "store"),
-        hidden=item.get("hidden", False),
-        deprecated=item.get("deprecated", False),
-        replacement=item.get("replacement"),
-        refuses=item.get("refuses"),
-        help=item.get("help", ""),
-        source=item["source"],
     )
 
 

@@ -70,7 +70,7 @@ SHARED_MEMORY_KB = {70: 96, 75: 64, 80: 163, 86: 99, 87: 163, 89: 99, 90: 227, 1
 
 def find_gpu(name: str) -> Gpu | None:
     """The product line whose pattern is found in `name`; None for a card the table does not know."""
-    return next((gpu for gpu in GPUS if re.search(gpu.pattern, name, re.IGNORECASE)), None)
+    return next((gpu for gpu in GPUS if re.search(gpu.pattern, name, re.IGNORECASE)), None) if name else None
 
 
 def derive(facts: Facts) -> dict[str, Any]:

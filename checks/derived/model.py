@@ -70,7 +70,8 @@ def _kind(facts: Facts) -> str | None:
     if architectures:
         return "other"
     name = str(facts.get("model.name") or facts.get("flag.model-path") or "")
-    return next((kind for kind, _, pattern in KINDS if re.search(pattern, name, re.IGNORECASE)), None)
+    found = (kind for kind, _, pattern in KINDS if re.search(pattern, name, re.IGNORECASE))
+    return next(found, None) if name else None
 
 
 def _moe(facts: Facts, kind: str | None) -> bool | None:

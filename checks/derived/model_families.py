@@ -140,7 +140,7 @@ def _family(prefix: str, facts: Facts) -> str:
     if prefix == "model":
         # A path's last part is the model's name more often than not; aliases such as `/model` match nothing.
         names += [str(facts.get(key) or "").rstrip("/").rpartition("/")[2] for key in _NAME_FLAGS]
-    for name in names:
+    for name in filter(None, names):
         for family, pattern in _FAMILIES:
             if re.search(pattern, name, re.IGNORECASE):
                 return family
