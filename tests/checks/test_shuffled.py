@@ -34,7 +34,7 @@ PEER = (
     b"    work.wait()\n"
     b"RuntimeError: [../gloo/transport/tcp/pair.cc:544] Connection closed by peer [10.0.0.4]:41234\n"
 )
-EACH = 3  # shuffles of one log
+EACH = 2  # shuffles of one log
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_of_ranks_that_write_into_each_other_the_cause_is_the_same(index: Index)
             if found not in (alone, "unknown"):
                 wrong.append((name, seed, alone, found))
     assert not wrong
-    assert total > 80 and same >= 0.95 * total
+    assert total > 50 and same >= 0.95 * total
 
 
 def test_two_causes_at_the_same_time_give_one_of_them_or_none(index: Index) -> None:

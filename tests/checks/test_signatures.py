@@ -127,7 +127,8 @@ def test_the_index_survives_being_written_down(judge: Index) -> None:
 
 def test_without_literals_the_same_is_found(judge: Index) -> None:
     slow = replace(judge, needs=dict.fromkeys(judge.needs, ()))  # every regex is tried on every line
-    for path in sorted(CORPUS.rglob("*.log"))[::3]:
+    small = [path for path in sorted(CORPUS.rglob("*.log")) if path.stat().st_size < 30_000]
+    for path in small[::4]:
         found = incidents(scan([path.read_bytes()], judge.words).lines)
         expected = {(hit.rule.entry, hit.incident) for hit in signatures.find(found, slow, {})}
         assert {(hit.rule.entry, hit.incident) for hit in signatures.find(found, judge, {})} == expected
