@@ -12,7 +12,8 @@ from checks.tracebacks import Frame, Incident, Raised
 if TYPE_CHECKING:
     from checks.raise_sites import RaiseSite
 
-_ENGINE_FILE = re.compile(r"(?:^|/)sglang/(srt/.+|[a-z_]+/.+|\w+\.py)$|(?:^|/)(sgl_kernel/.+)$")
+# the last `sglang/` counts: images build it in /sgl-workspace/sglang/python/sglang
+_ENGINE_FILE = re.compile(r"(?:.*/)?(?:sglang/(srt/.+|[a-z_]+/.+|\w+\.py)|(sgl_kernel/.+))$")
 _MOST_SITES = 12
 _TELLING_CHARS = 30
 _ARGUMENT_FRAMES = frozenset(
@@ -68,7 +69,7 @@ def engine_frame(incident: Incident) -> Frame | None:
 
 def engine_path(frame: Frame) -> str:
     """`srt/managers/scheduler.py` of a frame in the engine; empty elsewhere."""
-    found = _ENGINE_FILE.search(frame.file)
+    found = _ENGINE_FILE.match(frame.file)
     return (found[1] or found[2]) if found else ""
 
 

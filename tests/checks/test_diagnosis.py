@@ -246,6 +246,13 @@ def test_a_killed_process_is_explained_by_who_killed_it_though_that_stands_below
     assert cause(found) == "sure"
 
 
+@pytest.mark.parametrize("root_of_engine", ["/opt/venv/lib/python3.12/site-packages", "/sgl-workspace/sglang/python"])
+def test_a_fingerprint_is_the_same_wherever_the_engine_is_installed(root: Path, root_of_engine: str) -> None:
+    frame = f'  File "{root_of_engine}/sglang/srt/managers/scheduler.py", line 9, in run_batch\n    x()\n'
+    found = judge(root, f"Traceback (most recent call last):\n{frame}KeyError: 'odd'\n")
+    assert found.fingerprint == "KeyError@srt/managers/scheduler.py:run_batch/serving"
+
+
 def test_the_source_is_quoted_only_for_the_file_that_raised(root: Path) -> None:
     frames = '  File "/a/sglang/srt/managers/scheduler.py", line 1122, in event_loop_overlap\n    run()\n'
     log = STAMP.format(1, 0) + f"Scheduler hit an exception: Traceback (most recent call last):\n{frames}"
