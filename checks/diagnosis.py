@@ -32,6 +32,10 @@ USUAL = 10
 NEAR_LINES = 60
 """How far from a crash an ordinary line may stand to be taken for its cause."""
 
+OBSERVED = "observed:"
+"""Begins the fingerprint of what was seen and has left no trace in the log."""
+_NO_TROUBLE = ("", "none", "ok", "healthy", "crash")
+
 NO_LOG = "nothing in it looks like the log of an engine"
 
 
@@ -64,16 +68,17 @@ def _judge(reading: Reading) -> Diagnosis:
     phase = phase_of(at, reading.milestones) if at else _last_phase(reading)
     match = _match(cause) if cause else None
     said, why = refusal(at, reading.facts.get("engine.version")) if at and not cause else ("", "")
+    seen = "" if cause or at or doubt else _observed_trouble(reading.facts)
     return Diagnosis(
         cause=match,
-        sentence=match.title if match else said or next(iter(doubt), "") or _sentence(reading, open_ones, ending),
+        sentence=match.title if match else said or next(iter(doubt), seen) or _sentence(reading, open_ones, ending),
         why=fill(reading.index.advice(cause.rule.entry).why, cause.captures) if cause else why,
-        healthy=not (cause or doubt or open_ones or ending.death or ending.stall),
+        healthy=not (cause or doubt or open_ones or seen or ending.death or ending.stall),
         remedies=_remedies(reading, cause) if cause else (),
         symptoms=_matches(hits, Role.SYMPTOM),
         ledger=_matches(hits, Role.LEDGER),
         dismissed=_matches(hits, Role.BENIGN),
-        fingerprint=fingerprint(at, phase) if at else "",
+        fingerprint=fingerprint(at, phase) if at else f"{OBSERVED}{reading.facts['observed.kind']}" if seen else "",
         phase=phase,
         engine=reading.facts.get("engine.version"),
         notes=(*_notes(reading, at), *_overcome(reading, hits, ending)),
@@ -108,6 +113,12 @@ def choose(incidents: Sequence[Incident], hits: Iterable[Hit], ending: Ending) -
     lines = [hit for hit in placed if hit not in crashes and _weighs(hit, crash, incidents, open_at)]
     chosen = _surest(lines, incidents) or crash
     return chosen or _observed([hit for hit in hits if hit.incident < 0 and hit.rule.role is Role.CAUSE])
+
+
+def _observed_trouble(facts: Facts) -> str:
+    """What a caller saw go wrong, or the engine says of its own output: such a server is not called healthy."""
+    kind = str(facts.get("observed.kind") or "")
+    return "" if kind.lower() in _NO_TROUBLE else f"unknown: {kind} was observed, and nothing here says why"
 
 
 def _settled(hit: Hit, incidents: Sequence[Incident], ending: Ending) -> Hit:

@@ -25,6 +25,7 @@ def merge(own: LogFacts, known: Mapping[str, Any], engine: str, phase: str) -> F
     case["engine_version"] = version or None
     case["flags"] = {**_asked(own.flags, version), **_flags(case.get("flags"))}
     case["env"] = {**own.env, **_mapping(case.get("env"))}
+    case["observed"] = case.get("observed") or own.observed
     case["gpu"] = {**own.gpu, **_mapping(case.get("gpu"))}
     case["model"] = {**own.model, **_mapping(case.get("model"))}
     facts, _ = builder.build(builder.from_case(case))

@@ -30,6 +30,7 @@ _CAPABILITY = re.compile(r"[Cc]ompute [Cc]apability:? (?:\(?)(\d{1,2})[.,] ?(\d)
 _ARCHITECTURE = re.compile(r"Load weight end\..*\btype=(\w+)")
 _HYBRID = re.compile(r"Mamba Cache is allocated|hybrid linear attention backend|Using hybrid .* backend")
 _WORDS = {"None": None, "True": True, "False": False}
+_NAN = "NaN in the logits"  # --enable-nan-detection
 _RANK = re.compile(r"\b(TP|DP|EP|PP)(\d+)")
 
 # Arguments the engine fills in for itself, so that their presence says nothing about what was asked for.
@@ -52,6 +53,7 @@ class LogFacts(Struct, frozen=True, kw_only=True):
     engine: str = ""
     gpu: Mapping[str, Any] = field(default_factory=dict)
     model: Mapping[str, Any] = field(default_factory=dict)
+    observed: Mapping[str, Any] = field(default_factory=dict)  # what the engine says of its own output
     starts: int = 0  # server_args lines of the last start: one for each node
 
 
@@ -78,6 +80,7 @@ def read(lines: Iterable[Line]) -> LogFacts:
     if tensor:
         gpu.setdefault("count", tensor)
     command = command_lines.read(lines)
+    nan = any(_NAN in line.text for line in lines)
     return LogFacts(
         arguments=arguments,
         flags=dict(_asked(arguments)) if arguments else command.flags,
@@ -85,6 +88,7 @@ def read(lines: Iterable[Line]) -> LogFacts:
         engine=engine,
         gpu=gpu,
         model=model,
+        observed={"kind": "nan-output"} if nan else {},
         starts=started,
     )
 

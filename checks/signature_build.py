@@ -23,6 +23,7 @@ STRUCTURE = (
     "Traceback (most", '  File "', "Error", "Exception", "rror: ", "terminate called", "Fatal Python", "Segfault",
     "Segmentation", "server_args=", "Killed", "Terminated", "SIGTERM", "SIGQUIT", "SIGINT", "KeyboardInterrupt",
     "exit code", "device_name=", "rc=", "RC=", "avail mem=", "m sglang.launch_server", "sglang serve", "export ",
+    "NaN in the",
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from checks.rule_index import Rules
 from checks.signature_index import Index
 
 T = TypeVar("T")
-FORMAT = 12
+FORMAT = 13
 """Raised when a document is made in another way out of the same folders."""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from checks.diagnosis import OBSERVED
 from checks.model import Diagnosis
 from checks.scan import Scanned
 from checks.slow_paths import decode_lines
@@ -62,7 +63,7 @@ def stalled(run: Run, diagnosis: Diagnosis) -> Diagnosis:
     if event is None or diagnosis.cause is not None:
         return diagnosis if event is None else replace(diagnosis, notes=(*diagnosis.notes, _stall_note(event)))
     kind = "compile" if "compiling" in event["doing"] else "stopped" if "stopped by" in event["doing"] else "stall"
-    if not diagnosis.healthy:
+    if not (diagnosis.healthy or diagnosis.fingerprint.startswith(OBSERVED)):
         return replace(diagnosis, notes=(*diagnosis.notes, _stall_note(event)))
     return replace(
         diagnosis,

@@ -265,6 +265,15 @@ def test_the_source_is_quoted_only_for_the_file_that_raised(root: Path) -> None:
         assert found.phase == "serving"
 
 
+def test_what_somebody_saw_go_wrong_is_never_called_healthy(root: Path) -> None:
+    found = judge(root, READY, observed={"kind": "garbled"})
+    assert (cause(found), found.healthy, found.fingerprint) == (None, False, "observed:garbled")
+    assert found.sentence == "unknown: garbled was observed, and nothing here says why"
+    assert judge(root, READY, observed={"kind": "none"}).healthy
+    nan = "[2026-11-29 15:25:10] Detected errors during sampling! NaN in the logits.\n"
+    assert judge(root, READY + nan).fingerprint == "observed:nan-output"
+
+
 def test_what_users_and_models_say_is_no_evidence(root: Path) -> None:
     said = "[2026-11-29 15:25:01] Receive: obj=R(text='Traceback (most recent call last): ValueError: beta')"
     assert judge(root, READY + said + "\n").healthy
