@@ -38,7 +38,7 @@ def read(lines: Iterable[Line]) -> Command:
         if exported := _EXPORT.match(text):
             env[exported[1]] = exported[2].strip("\"'")
             continue
-        program = _PROGRAM.search(text)
+        program = _PROGRAM.search(text) if "sglang" in text else None
         if program and " --" in text[program.end() :] + " --":
             env.update(_assigned(_words(text[: program.start()])))
             flags = dict(_flags(_words(text[program.end() :])))

@@ -17,7 +17,7 @@ from checks.loglines import Line
 from checks.match import Facts
 from checks.model import Diagnosis, Match, Remedy, Role, parse_version
 from checks.phases import Milestone
-from checks.remedies import fill, fitting
+from checks.remedies import fill, fitting, for_draft
 from checks.scan import Scanned
 from checks.signature_index import Index
 from checks.signatures import Hit
@@ -35,6 +35,8 @@ NEAR_LINES = 60
 OBSERVED = "observed:"
 """Begins the fingerprint of what was seen and has left no trace in the log."""
 _NO_TROUBLE = ("", "none", "ok", "healthy", "crash")
+
+_DRAFT = "/sglang/srt/speculative/"  # a frame of the draft model's worker
 
 NO_LOG = "nothing in it looks like the log of an engine"
 
@@ -245,7 +247,10 @@ def _unexplained(incidents: Sequence[Incident], hits: Iterable[Hit], ending: End
 
 
 def _remedies(reading: Reading, cause: Hit) -> tuple[Remedy, ...]:
-    return fitting(reading.index.advice(cause.rule.entry).remedies, reading.facts, cause.captures)
+    found = fitting(reading.index.advice(cause.rule.entry).remedies, reading.facts, cause.captures)
+    if cause.incident < 0 or not any(_DRAFT in line.text for line in reading.incidents[cause.incident].lines):
+        return found
+    return tuple(map(for_draft, found))
 
 
 def _overcome(reading: Reading, hits: Iterable[Hit], ending: Ending) -> Iterator[str]:

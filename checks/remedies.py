@@ -23,6 +23,12 @@ def fitting(remedies: Iterable[Remedy], facts: Facts, captures: Mapping[str, str
     return tuple(_spelled(remedies, facts, captures, schema))
 
 
+def for_draft(remedy: Remedy) -> Remedy:
+    """What helps the model, said of the draft model, whose worker it was that failed."""
+    renamed = {"speculative-draft-model-path" if name == "model-path" else name: to for name, to in remedy.set.items()}
+    return replace(remedy, set=renamed)
+
+
 def fill(template: str, captures: Mapping[str, str]) -> str:
     """A text with `{name}` replaced by what a signature captured; names it did not capture stay."""
     return _PLACEHOLDER.sub(lambda found: captures.get(found[1], found[0]), template)

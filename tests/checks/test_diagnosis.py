@@ -274,6 +274,17 @@ def test_what_somebody_saw_go_wrong_is_never_called_healthy(root: Path) -> None:
     assert judge(root, READY + nan).fingerprint == "observed:nan-output"
 
 
+def test_where_the_draft_model_fails_its_path_is_what_is_wrong(tmp_path: Path) -> None:
+    remedies = "remedies: [{set: {model-path: /x}}]\n"
+    write(tmp_path, "causes", "gone", f"title: gone\nduring:\n  - all: [no such model]\n{remedies}")
+    (tmp_path / "phases").symlink_to(catalog.KNOWLEDGE / "phases")
+    frame = '  File "/a/sglang/srt/{}", line 9, in f\n    x()\n'
+    places = {"managers/tp_worker.py": "model-path", "speculative/eagle_worker.py": "speculative-draft-model-path"}
+    for file, flag in places.items():
+        log = f"Traceback (most recent call last):\n{frame.format(file)}ValueError: no such model\n"
+        assert list(judge(tmp_path, log).remedies[0].set) == [flag]
+
+
 def test_what_users_and_models_say_is_no_evidence(root: Path) -> None:
     said = "[2026-11-29 15:25:01] Receive: obj=R(text='Traceback (most recent call last): ValueError: beta')"
     assert judge(root, READY + said + "\n").healthy
