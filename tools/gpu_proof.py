@@ -59,7 +59,7 @@ def scenarios() -> list[Scenario]:
 def main() -> int:
     options = parse()
     out = Path(options.out)
-    out.mkdir(parents=True, exist_ok=True)
+    (out / "state").mkdir(parents=True, exist_ok=True)
     hosts = out / "hosts.yaml"
     kept = {name: value for name, value in os.environ.items() if name.startswith(KEPT)}
     entry = {"python": options.engine_python, "work_dir": str(out / "work"),
