@@ -186,7 +186,7 @@ def launch_figures(folder: Path, name: str, transport: Transport, limit: str = "
         made = make_bench(folder / str(number), transport)
         made.folder.mkdir()
         times: dict[str, float] = {}
-        made = replace(made, desk=replace(made.desk, observer=Stopwatch(times)))
+        made = replace(made, desk=replace(made.desk, observer=Stopwatch(times=times)))
         began = time.perf_counter()
         outcome = made.launch("crash")
         exits.append((time.perf_counter() - times["Exited"]) * 1000)
@@ -200,12 +200,10 @@ def launch_figures(folder: Path, name: str, transport: Transport, limit: str = "
     transport.close()
 
 
-class Stopwatch(Witness):
+class Stopwatch(Witness, kw_only=True):
     """Notes when the first event of each kind is told."""
 
-    def __init__(self, times: dict[str, float]) -> None:
-        super().__init__()
-        self.times = times
+    times: dict[str, float]
 
     def event(self, event: Event) -> None:
         self.times.setdefault(type(event).__name__, time.perf_counter())
