@@ -45,7 +45,7 @@ class Pattern(Struct, frozen=True, kw_only=True):
     when: Condition | None
     engine: EngineRange
     weight: int  # among patterns that hit the same incident the heaviest wins; 0 generic, 10 usual, 20 decisive
-    fails: str  # "request": the engine goes on; empty: it does not, or that is open
+    fails: str  # "request" or "nothing": the engine goes on; empty: it does not, or that is open
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -146,7 +146,7 @@ def _pattern(node: Node) -> Pattern:
         when=_condition(when) if when else None,
         engine=_range(node),
         weight=int(weight.number()) if (weight := node.get("weight")) else 10,
-        fails=_choice(fails, ("request",)) if fails else "",
+        fails=_choice(fails, ("request", "nothing")) if fails else "",
     )
     if not (pattern.all or pattern.anywhere or pattern.when):
         raise node.fail("a pattern needs `all`, `anywhere` or `when`")

@@ -124,7 +124,7 @@ def _observed_trouble(facts: Facts) -> str:
 
 
 def _settled(hit: Hit, incidents: Sequence[Incident], ending: Ending) -> Hit:
-    """What only fails a request is no cause once the engine went on."""
+    """What only fails a request, or nothing, is no cause once the engine went on."""
     if not hit.rule.fails or hit.incident < 0 or not ending.survived(incidents[hit.incident]):
         return hit
     return replace(hit, rule=replace(hit.rule, role=Role.BENIGN))
