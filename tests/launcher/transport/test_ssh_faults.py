@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import paramiko
@@ -155,9 +155,8 @@ def test_killed_connection_is_noticed_in_the_middle_of_a_command(server: Sshd, v
 
 def test_next_command_connects_again(server: Sshd, victim: SshTransport) -> None:
     server.kill_sessions()
-    with pytest.raises(HostUnreachable):
-        while True:  # until the end of the connection has come through
-            victim.run(Command(argv=("sleep", "30"), label="test", timeout=30))
+    with suppress(HostUnreachable):  # the end of the connection comes through before this command, or in it
+        victim.run(Command(argv=("sleep", "1"), label="test", timeout=30))
     assert victim.run(ECHO).stdout == b"in\n"
 
 
