@@ -52,9 +52,9 @@ class Ending(Struct, frozen=True, kw_only=True):
         """Whether an incident only followed a request to stop."""
         return bool(self.stop) and incident.line > self.stop
 
-    def survived(self, incident: Incident) -> bool:
-        """Whether the engine answered after an incident, and never went down by itself."""
-        return not self.death and self.alive > incident.lines[-1].number
+    def went_on(self, incident: Incident) -> bool:
+        """Whether the engine answered after an incident, whatever it ended of later."""
+        return self.alive > incident.lines[-1].number
 
     def overcome(self, incident: Incident) -> bool:
         """Whether the engine went on: one check of health failed and then did not, or it answers and never died."""
@@ -62,7 +62,7 @@ class Ending(Struct, frozen=True, kw_only=True):
         if stood_still and incident.kind == "line" and incident.lines[-1].number <= self.passed:
             return True  # whatever it died of later
         failed = incident.kind == "traceback" or stood_still
-        return failed and not self.stall and self.survived(incident)
+        return failed and not self.death and not self.stall and self.went_on(incident)
 
 
 def read(lines: Sequence[Line], incidents: Iterable[Incident]) -> Ending:

@@ -226,7 +226,9 @@ def test_a_refused_request_is_no_cause_once_the_engine_answers_others(root: Path
         found = judge(root, log)
         assert found.healthy and [item.id for item in found.dismissed] == ["refusing"], log
     died = said(6, "Received sigquit from a child process. It usually means the child failed.")
-    assert cause(judge(root, refused + answered + died)) == "refusing"
+    assert cause(judge(root, refused + died)) == "refusing"
+    later = judge(root, refused + answered + died)  # of something else
+    assert (cause(later), later.healthy) == (None, False)
 
 
 def test_health_that_is_refused_again_and_again_is_no_healthy_server(root: Path) -> None:
