@@ -1,4 +1,4 @@
-"""Raw host facts → what rules see. Pure: the asking is done by `hostside/host_facts.py`, recorded answers test this.
+"""Raw host facts → what rules see. The asking is done by `hostside/host_facts.py`, recorded answers test this.
 
 Names are those of docs/knowledge.md, which are also those of a case file, so that a live host, a captured facts file
 and a bug report are judged by the same rules.
@@ -6,17 +6,22 @@ and a bug report are judged by the same rules.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from checks.derived.tables import requirements
 from checks.facts import Launch
 from checks.model import FlagValue
+from launcher.errors import UsageError
 
 GIB = 1 << 30
 OURS = "SGLANG_LAUNCHER_"  # variables of this program, which the engine's tables do not know
 _TOOLS = ("nvcc", "cuda_home", "gcc", "ninja", "cuobjdump")
+WRITER = "`launch facts --host HOST --out FILE` writes them"
+_FORMS = {"host": dict, "engine": dict, "toolchain": dict, "model": dict, "draft_model": dict, "gpus": list}
 _CONFIG_SKIPPED = {
     "quantization_config",
     "text_config",
@@ -26,6 +31,29 @@ _CONFIG_SKIPPED = {
     "id2label",
     "label2id",
 }
+
+
+def read_recorded(path: Path) -> dict[str, Any]:
+    """Facts that `launch facts` wrote into a file. Raises UsageError naming what has another form."""
+    try:
+        raw = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"recorded facts cannot be read: {error}", where=str(path)) from error
+    if not isinstance(raw, dict) or "host" not in raw:
+        raise UsageError("this file holds no facts of a host", where=str(path), hint=WRITER)
+    if fault := _fault_of(raw):
+        raise UsageError(f"facts of another form: {fault}", where=str(path), hint=WRITER)
+    return raw
+
+
+def _fault_of(raw: Mapping[str, Any]) -> str:
+    for name, kind in _FORMS.items():
+        value = raw.get(name)
+        if value is not None and not isinstance(value, kind):
+            return f"`{name}` is {type(value).__name__}, not {kind.__name__}"
+    if not isinstance((raw.get("engine") or {}).get("packages") or {}, dict):
+        return "`engine.packages` is no mapping"
+    return "" if all(isinstance(gpu, dict) for gpu in raw.get("gpus") or ()) else "`gpus` holds what is no mapping"
 
 
 def to_launch(

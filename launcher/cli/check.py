@@ -147,12 +147,12 @@ def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model:
     from checks.constraints import check
     from checks.engines import load
     from checks.rule_index import packages
-    from launcher.facts import engine_version, model_facts, to_launch
+    from launcher.facts import engine_version, model_facts, read_recorded, to_launch
     from launcher.hostside.checkpoint import checkpoint
     from launcher.knowledge_cache import rules
     from launcher.plan import offline_flags, spell
 
-    raw = _recorded(facts) if facts is not None else None
+    raw = read_recorded(facts) if facts is not None else None
     version = engine or (engine_version(raw) if raw else None)
     profile = for_engine(profile, version)
     flags, _ = spell(offline_flags(profile), load(version or ""))
@@ -162,16 +162,6 @@ def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model:
     named = {"name": str(profile.model["name"].value)} if "name" in profile.model else {}
     seen = model_facts(checkpoint(str(model))) if model else named
     return check(Launch(engine=version, flags=flags, env=env, gpu=parse_gpu(gpu, profile), model=seen), rules())
-
-
-def _recorded(path: Path) -> dict[str, Any]:
-    try:
-        raw = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read the facts in {path}: {error}") from error
-    if not isinstance(raw, dict) or "host" not in raw:
-        raise UsageError(f"{path} holds no facts", hint="`launch facts --host HOST > facts.json` writes them")
-    return raw
 
 
 def parse_gpu(text: str, profile: Profile) -> dict[str, Any]:

@@ -94,6 +94,12 @@ def _known(path: Path | None) -> dict[str, Any]:
         raise _usage(f"cannot read the facts in {path}: {error}") from error
     if not isinstance(data, dict):
         raise _usage(f"{path} holds no JSON object")
+    from checks.facts import from_case
+
+    try:
+        from_case(data)
+    except ValueError as error:
+        raise _usage(f"{path}: {error}") from error
     return data
 
 

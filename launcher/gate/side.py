@@ -5,7 +5,6 @@ The gate has two of them, the working tree and the base. Nothing here knows git 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from msgspec import Struct, field
 import profiles as bundled_profiles
 from checks.yamlfile import Node, YamlError, read
 from launcher.errors import LauncherError
-from launcher.facts import engine_version
+from launcher.facts import engine_version, read_recorded
 from launcher.gate.model import Place
 from launcher.gate.policy import Policy
 from launcher.profile_file import Profile
@@ -125,7 +124,7 @@ class Side:
     def _machine(self, name: str, node: Node) -> Machine:
         text = {key: child.text() for key in ("engine", "facts") if (child := node.get(key)) is not None}
         facts = self.root / (text.get("facts") or f"{self.policy.facts}/{name}.json")
-        raw = _read_facts(facts) if "facts" in text or facts.exists() else {}
+        raw = read_recorded(facts) if "facts" in text or facts.exists() else {}
         env = node.get("env")
         recorded = engine_version(raw) if raw else None
         return Machine(
@@ -139,7 +138,7 @@ class Side:
         )
 
     def _recorded(self, path: Path) -> Machine:
-        raw, place = _read_facts(path), self.place(str(path))
+        raw, place = read_recorded(path), self.place(str(path))
         version = engine_version(raw)
         return Machine(
             name=path.stem, place=place, engine=version, engine_place=place, raw=raw, recorded_engine=version
@@ -151,14 +150,3 @@ def _hosts(path: Path) -> Mapping[str, Node]:
     if hosts is None or hosts.value is None:
         return {}
     return {name: node for name, node in hosts.mapping().items() if isinstance(node.value, dict)}
-
-
-def _read_facts(path: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise LauncherError(f"recorded facts cannot be read: {error}", where=str(path)) from error
-    if not isinstance(data, dict) or "host" not in data:
-        hint = "`launch facts --host HOST --out FILE` writes them"
-        raise LauncherError("this file holds no facts of a host", where=str(path), hint=hint)
-    return data

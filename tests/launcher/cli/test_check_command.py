@@ -71,3 +71,15 @@ def test_options_that_would_be_ignored_are_refused(
     words = [recorded(folder, "0.5.20") if word == "FACTS" else word for word in words]
     assert run("launch", LAUNCH, ["check", str(folder / "small.yaml"), *words]) == 2
     assert words[-2] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"host": 3}, {"engine": []}, {"engine": {"packages": [1]}}, {"gpus": {}}, {"gpus": [7]}, {"model": "x"}]
+)
+def test_facts_of_another_form_are_refused_by_name(
+    folder: Path, wrong: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder / "facts.json"
+    path.write_text(json.dumps({**FACTS, **wrong}))
+    assert run("launch", LAUNCH, ["check", str(folder / "small.yaml"), "--facts", str(path)]) == 2
+    assert f"another form: `{next(iter(wrong))}" in capsys.readouterr().err

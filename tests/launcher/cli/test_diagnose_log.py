@@ -47,9 +47,10 @@ def test_a_missing_file_is_exit_code_2(capsys: pytest.CaptureFixture[str], tmp_p
 
 
 def test_unreadable_facts_are_exit_code_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "facts.json").write_text("[1]")
     log = str(CORPUS / "0.5.23-cpu" / "a-normal.log")
-    assert diagnose(capsys, log, "--facts", str(tmp_path / "facts.json"))[0] == 2
+    for text in ("[1]", "{", '{"observed": 3}', '{"gpu": [1]}'):
+        (tmp_path / "facts.json").write_text(text)
+        assert diagnose(capsys, log, "--facts", str(tmp_path / "facts.json"))[0] == 2
 
 
 def test_facts_of_the_caller_count(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
