@@ -209,7 +209,9 @@ class Stranger(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(self.pages.get(self.path, b"<html>no</html>"))
 
-    do_POST = do_GET
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))  # an answer before that would break the sender's pipe
+        self.do_GET()
 
 
 @contextmanager
