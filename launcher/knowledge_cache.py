@@ -13,10 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from checks import rule_index, signature_index
-from checks.catalog import KNOWLEDGE
-from checks.rule_index import Rules
-from checks.signature_index import Index
+from checks import KNOWLEDGE
+from checks.before import rule_index
+from checks.before.rule_index import Rules
+from checks.during import signature_index
+from checks.during.signature_index import Index
 
 T = TypeVar("T")
 FORMAT = 13
@@ -29,7 +30,7 @@ def index(root: Path = KNOWLEDGE, cache: Path | None = None) -> Index:
 
 
 def _build_signatures(root: Path) -> bytes:
-    from checks.signature_build import build  # rare: not loaded where the document is ready
+    from checks.during.signature_build import build  # rare: not loaded where the document is ready
 
     return signature_index.encode(build(root))
 

@@ -1,4 +1,5 @@
-"""A log file of any size as byte chunks: plain, .gz, .xz, .zst, or standard input. Only opening; see `checks.scan`."""
+"""A log file of any size as byte chunks: plain, .gz, .xz, .zst, or standard input. Only opening; see
+`checks.during.log.scan`."""
 
 from __future__ import annotations
 

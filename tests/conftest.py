@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher import hosts
+from launcher.transport import inventory
 from launcher.transport.base import Transport
 from launcher.transport.local import LocalTransport
 from launcher.transport.ssh import SshTransport
@@ -72,7 +72,7 @@ def ssh_transport(sshd_server: Sshd) -> Iterator[SshTransport]:
     """One connection to the shared sshd, for tests that do not care about connecting."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(CONFIG_VARIABLE, str(sshd_server.config))
-        target = hosts.resolve(sshd_server.alias).ssh
+        target = inventory.resolve(sshd_server.alias).ssh
     assert target is not None
     transport = SshTransport(target)
     yield transport

@@ -26,8 +26,8 @@ from msgspec.structs import replace
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from launcher import hosts  # noqa: E402
-from launcher.events import Event  # noqa: E402
+from launcher.run.events import Event  # noqa: E402
+from launcher.transport import inventory  # noqa: E402
 from launcher.transport.base import Transport  # noqa: E402
 from launcher.transport.local import LocalTransport  # noqa: E402
 from launcher.transport.ssh import SshTransport  # noqa: E402
@@ -80,9 +80,9 @@ def processes() -> Iterator[Row]:
 
 def scanning() -> Iterator[Row]:
     """200 profiles in one process; a long log with every signature."""
-    from checks.constraints import check
-    from checks.facts import Launch
-    from checks.reading import diagnose_chunks
+    from checks.before.rules import check
+    from checks.during.reading import diagnose_chunks
+    from checks.facts.launch_evidence import Launch
     from launcher.knowledge_cache import index, rules
 
     flags = {"tp-size": "8", "model-path": "/m", "attention-backend": "triton", "page-size": "16"}
@@ -127,7 +127,7 @@ def launches() -> Iterator[Row]:
         place = Path(folder)
         server = sshd.start(place / "sshd", "bench-box", [f"SetEnv HOME={place}"])
         os.environ[CONFIG_VARIABLE] = str(server.config)
-        target = hosts.resolve("bench-box").ssh
+        target = inventory.resolve("bench-box").ssh
         assert target is not None
         try:
             yield from launch_figures(place / "local", "local", LocalTransport())

@@ -24,14 +24,14 @@ from urllib.parse import urlsplit
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from checks.accuracy import load_set  # noqa: E402
-from checks.probe_context import Context, parse_server  # noqa: E402
-from checks.probes import probes  # noqa: E402
+from checks.after.probes.accuracy import load_set  # noqa: E402
+from checks.after.probes.context import Context, parse_server  # noqa: E402
+from checks.after.probes.registry import probes  # noqa: E402
+from launcher.client.endpoint import Endpoint  # noqa: E402
+from launcher.client.probing.pool import run_probes  # noqa: E402
+from launcher.client.probing.send import send  # noqa: E402
 from launcher.clock import SystemClock  # noqa: E402
-from launcher.endpoint import Endpoint  # noqa: E402
-from launcher.flows.validate import read_server_info  # noqa: E402
-from launcher.probing.pool import run_probes  # noqa: E402
-from launcher.probing.send import send  # noqa: E402
+from launcher.flows.validate.suite import read_server_info  # noqa: E402
 from launcher.transport.local import LocalTransport  # noqa: E402
 
 PROBE = "accuracy-word-problems-few-shot"

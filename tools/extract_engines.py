@@ -19,10 +19,10 @@ from packaging.version import Version
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from checks.engine_history import successors  # noqa: E402
-from checks.raise_sites import DICTIONARY_RELEASE  # noqa: E402
-from checks.schema_source.program import describe  # noqa: E402
-from checks.schema_source.tree import from_wheel  # noqa: E402
+from checks.engine.flag_history import successors  # noqa: E402
+from checks.engine.raise_sites import DICTIONARY_RELEASE  # noqa: E402
+from checks.engine.source.program import describe  # noqa: E402
+from checks.engine.source.tree import from_wheel  # noqa: E402
 
 TARGET = ROOT / "checks" / "knowledge" / "engines" / "sglang"
 # keys left out when they hold the value that the reader puts in their place

@@ -29,7 +29,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 from gpu_proof_acts import AFTER, AROUND, Proof  # noqa: E402
 
-from checks.yamlfile import read  # noqa: E402
+from checks.catalog.yaml_reader import read  # noqa: E402
 
 PROFILES = ROOT / "tools" / "gpu_proof_profiles"
 # What a login by ssh does not bring: where the driver and its libraries are, what is switched off on this machine.

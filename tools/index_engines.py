@@ -13,7 +13,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from checks.engines import available, load
+from checks.engine.flag_schema import available, load
 
 TABLES = Path(__file__).parents[1] / "checks" / "knowledge" / "tables"
 KEPT = (

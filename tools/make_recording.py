@@ -16,9 +16,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from launcher.cli.render import diagnosis
 from launcher.cli.screen import Screen, recorded
-from launcher.events import Answering, Progress, from_json
-from launcher.flows.diagnosing import diagnose_run
-from launcher.runs import Run, State
+from launcher.flows.diagnose.run_diagnosis import diagnose_run
+from launcher.run.events import Answering, Progress, from_json
+from launcher.run.store import Run, State
 
 
 def main(out: str, folders: list[str]) -> None:

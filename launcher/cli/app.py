@@ -97,7 +97,7 @@ def _overview(program: str, table: dict[str, tuple[str, str]]) -> str:
 def _dispatch(program: str, table: dict[str, tuple[str, str]], words: Sequence[str]) -> int:
     name = words[0]
     if name not in table:
-        from checks.yamlfile import did_you_mean
+        from checks.catalog.yaml_reader import did_you_mean
         from launcher.errors import UsageError
 
         raise UsageError(f"no command `{name}`", hint=did_you_mean(name, table))

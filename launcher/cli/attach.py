@@ -11,9 +11,9 @@ from launcher.cli import render, screen
 from launcher.cli.options import HostsFile, Json, connected, host_of
 from launcher.cli.profile import finish
 from launcher.clock import SystemClock
-from launcher.flows.attach import attach
-from launcher.flows.launch import Desk, Observer
-from launcher.runs import RunStore
+from launcher.flows.launch.attach_run import attach
+from launcher.flows.launch.launch import Desk, Observer
+from launcher.run.store import RunStore
 
 
 def main(

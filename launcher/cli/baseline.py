@@ -10,15 +10,15 @@ from typing import Annotated, Any
 
 import typer
 
-from checks.comparison import Compared, compare
-from checks.expectations import parse_expect
-from checks.model import Outcome
+from checks.after.comparison import Compared, compare
+from checks.after.probes.expectations import parse_expect
+from checks.vocabulary import Outcome
 from launcher.cli.exits import Exit
 from launcher.cli.options import Json
 from launcher.clock import SystemClock
 from launcher.errors import UsageError
-from launcher.flows import baselines
-from launcher.runs import Run, RunStore
+from launcher.flows.validate import stored_baselines
+from launcher.run.store import Run, RunStore
 
 ACTIONS = ("save", "show", "compare")
 _WORDS = {"save": "RUN NAME", "show": "[NAME]", "compare": "RUN NAME|RUN"}
@@ -52,8 +52,8 @@ def main(
 
 
 def _save(run: Run, name: str, folder: Path | None, as_json: bool) -> int:
-    where = (folder / baselines.FOLDER) if folder is not None else baselines.folders()[-1]
-    path = baselines.save(run, name, where, SystemClock().now())
+    where = (folder / stored_baselines.FOLDER) if folder is not None else stored_baselines.folders()[-1]
+    path = stored_baselines.save(run, name, where, SystemClock().now())
     validation = run.read("validation")
     if as_json:
         _print({"name": name, "path": str(path), "run": run.id})
@@ -69,7 +69,7 @@ def _save(run: Run, name: str, folder: Path | None, as_json: bool) -> int:
 
 
 def _list(as_json: bool) -> int:
-    found = baselines.available(baselines.folders())
+    found = stored_baselines.available(stored_baselines.folders())
     if as_json:
         _print([_gist(item) for item in found])
         return Exit.OK
@@ -85,7 +85,7 @@ def _list(as_json: bool) -> int:
 
 
 def _show(name: str, as_json: bool) -> int:
-    item = baselines.find(name, baselines.folders(), RunStore())
+    item = stored_baselines.find(name, stored_baselines.folders(), RunStore())
     if as_json:
         _print({**_gist(item), "validation": item.validation})
         return Exit.OK
@@ -102,9 +102,9 @@ def _show(name: str, as_json: bool) -> int:
 
 def _compare(store: RunStore, name: str, other: str, as_json: bool) -> int:
     run = store.find(name)
-    now = baselines.find(run.id, (), store)
+    now = stored_baselines.find(run.id, (), store)
     profile: Mapping[str, Any] = run.read("profile") or {}
-    before = baselines.find(other, baselines.folders(str(profile.get("path", ""))), store)
+    before = stored_baselines.find(other, stored_baselines.folders(str(profile.get("path", ""))), store)
     margins = {key: part for key in ("accuracy", "speed", "fingerprint") if (part := _expect(profile).get(key))}
     found = compare(before.validation, now.validation, parse_expect(margins))
     if as_json:
@@ -125,7 +125,7 @@ def _expect(profile: Mapping[str, Any]) -> Mapping[str, Any]:
     return expect if isinstance(expect, Mapping) else {}
 
 
-def _document(found: Compared, now: baselines.Stored, before: baselines.Stored) -> dict[str, Any]:
+def _document(found: Compared, now: stored_baselines.Stored, before: stored_baselines.Stored) -> dict[str, Any]:
     return {
         "run": now.name,
         "baseline": before.name,
@@ -138,7 +138,7 @@ def _document(found: Compared, now: baselines.Stored, before: baselines.Stored) 
     }
 
 
-def _gist(item: baselines.Stored) -> dict[str, Any]:
+def _gist(item: stored_baselines.Stored) -> dict[str, Any]:
     keys = ("level", "outcome", "model", "engine", "suite", "started", "summary")
     return {**item.about, "name": item.name, "path": item.path, **{key: item.validation.get(key) for key in keys}}
 

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from launcher.gate.bundle import SUFFIX, write
-from launcher.runs import RunStore
+from launcher.gate.evidence_bundle import SUFFIX, write
+from launcher.run.store import RunStore
 
 
 def main(

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 from msgspec.structs import replace
 
-from checks.facts import Launch, from_case
-from checks.model import Finding, Severity
+from checks.facts.launch_evidence import Launch, from_case
+from checks.vocabulary import Finding, Severity
 from launcher.cli.exits import Exit
 from launcher.cli.options import (
     Envs,
@@ -28,8 +28,8 @@ from launcher.cli.options import (
     release,
 )
 from launcher.errors import HostCommandFailed, UsageError
-from launcher.profile_file import Profile
-from launcher.profiles import for_engine, override, resolve, search_path
+from launcher.profile.file import Profile
+from launcher.profile.resolve import for_engine, override, resolve, search_path
 
 
 def main(
@@ -106,7 +106,7 @@ def finding_json(item: Finding) -> dict[str, Any]:
 
 
 def _case(path: Path) -> list[Finding]:
-    from checks.constraints import check
+    from checks.before.rules import check
     from launcher.knowledge_cache import rules
 
     return check(_launch_of(path), rules())
@@ -126,8 +126,8 @@ def _launch_of(path: Path) -> Launch:
 
 def _live(profile: Profile, name: str, hosts_file: Path | None, *, fast: bool) -> list[Finding]:
     from launcher.clock import SystemClock
-    from launcher.flows.preflight import dry_run
-    from launcher.flows.prepare import prepare
+    from launcher.flows.launch.engine_dry_run import dry_run
+    from launcher.flows.launch.prepare import prepare
 
     host = host_of(name, hosts_file)
     with connected(host) as transport:
@@ -144,13 +144,13 @@ def _live(profile: Profile, name: str, hosts_file: Path | None, *, fast: bool) -
 
 
 def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model: Path | None) -> list[Finding]:
-    from checks.constraints import check
-    from checks.engines import load
-    from checks.rule_index import packages
-    from launcher.facts import engine_version, model_facts, read_recorded, to_launch
-    from launcher.hostside.checkpoint import checkpoint
+    from checks.before.rule_index import packages
+    from checks.before.rules import check
+    from checks.engine.flag_schema import load
+    from launcher.hostside.read_checkpoint import checkpoint
     from launcher.knowledge_cache import rules
-    from launcher.plan import offline_flags, spell
+    from launcher.plan.launch_facts import engine_version, model_facts, read_recorded, to_launch
+    from launcher.plan.launch_plan import offline_flags, spell
 
     raw = read_recorded(facts) if facts is not None else None
     version = engine or (engine_version(raw) if raw else None)

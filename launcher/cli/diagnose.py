@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from checks.diagnosis import NO_LOG
-from checks.model import Diagnosis, Evidence, Match, Remedy
+from checks.during.diagnosis import NO_LOG
+from checks.vocabulary import Diagnosis, Evidence, Match, Remedy
 from launcher.cli.diagnose_view import markdown, show
 
 if TYPE_CHECKING:
-    from launcher.profile_file import Profile
+    from launcher.profile.file import Profile
 
 
 def log(
@@ -27,7 +27,7 @@ def log(
     apply: Annotated[str, typer.Option("--apply", help="write --profile with the first remedy under this name")] = "",
 ) -> int:
     """Explain a log file."""
-    from launcher.flows.diagnose import diagnose_log
+    from launcher.flows.diagnose.log_diagnosis import diagnose_log
     from launcher.logfile import chunks
 
     if apply and not profile:
@@ -75,7 +75,7 @@ def document(found: Diagnosis) -> dict[str, Any]:
 
 def _launched(name: str, engine: str) -> Profile:
     """The profile behind a log, as its release gets it. Raises ProfileError, UsageError."""
-    from launcher.profiles import for_engine, resolve, search_path
+    from launcher.profile.resolve import for_engine, resolve, search_path
 
     return for_engine(resolve(name, search_path()), engine or None)
 
@@ -94,7 +94,7 @@ def _known(path: Path | None) -> dict[str, Any]:
         raise _usage(f"cannot read the facts in {path}: {error}") from error
     if not isinstance(data, dict):
         raise _usage(f"{path} holds no JSON object")
-    from checks.facts import from_case
+    from checks.facts.launch_evidence import from_case
 
     try:
         from_case(data)

@@ -14,10 +14,10 @@ from launcher.cli.diagnose_view import markdown, show
 from launcher.cli.exits import Exit
 from launcher.cli.options import HostsFile, connected, host_of
 from launcher.errors import HostUnreachable, RunNotFound
-from launcher.runs import Run, RunStore, State
+from launcher.run.store import Run, RunStore, State
 
 if TYPE_CHECKING:
-    from launcher.flows.diagnosing import Beside
+    from launcher.flows.diagnose.run_diagnosis import Beside
 
 HostEvidence: TypeAlias = Annotated[
     bool, typer.Option("--host-evidence", help="ask the host's kernel log: memory killer, GPU faults")
@@ -60,7 +60,7 @@ def run(
         found = RunStore().find(name)
         beside = _beside(found, hosts_file, kernel=host_evidence, remote=remote)
         return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply, beside=beside)
-    from launcher.gate.bundle import opened  # tar, gzip and digests cost what only a bundle needs
+    from launcher.gate.evidence_bundle import opened  # tar, gzip and digests cost what only a bundle needs
 
     with opened(Path(name)) as found:
         return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply)
@@ -68,7 +68,7 @@ def run(
 
 def explain(found: Run, *, as_json: bool, as_markdown: bool, apply: str, beside: Beside | None = None) -> int:
     """Diagnose a run's log and show it."""
-    from launcher.flows.diagnosing import NOTHING, diagnose_run, has_log
+    from launcher.flows.diagnose.run_diagnosis import NOTHING, diagnose_run, has_log
 
     if not has_log(found) and not (beside and beside.log):
         return _without_log(found)
@@ -98,8 +98,8 @@ def _beside(found: Run, hosts_file: Path | None, *, kernel: bool, remote: bool) 
     if not kernel and not remote:
         return None
     from launcher.clock import SystemClock
-    from launcher.flows.diagnose_host import beside
-    from launcher.flows.diagnosing import Beside, has_log
+    from launcher.flows.diagnose.host_evidence import beside
+    from launcher.flows.diagnose.run_diagnosis import Beside, has_log
     from launcher.knowledge_cache import index
 
     words = index().words.texts if remote else ()

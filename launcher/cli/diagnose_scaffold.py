@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from launcher.runs import RunStore
+from launcher.run.store import RunStore
 
 
 def main(
@@ -18,7 +18,7 @@ def main(
     engine: Annotated[str, typer.Option(help="engine release, where a log file does not say")] = "",
 ) -> int:
     """Turn an unknown failure into a cause folder with its log in it."""
-    from launcher.flows.diagnose_drafts import scaffold_log, scaffold_run
+    from launcher.flows.diagnose.draft_cause import scaffold_log, scaffold_run
 
     if source == "-" or Path(source).is_file():
         made = scaffold_log(source, name, to, engine)

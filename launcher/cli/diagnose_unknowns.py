@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from msgspec import to_builtins
 
-from launcher.runs import RunStore
+from launcher.run.store import RunStore
 
 _SHOWN = 3  # runs of a group that are named
 
@@ -19,7 +19,7 @@ def main(
     as_json: Annotated[bool, typer.Option("--json", help="one JSON document")] = False,
 ) -> int:
     """List failures without a known cause, those with one fingerprint together."""
-    from launcher.flows.diagnose_unknowns import unknowns
+    from launcher.flows.diagnose.unknowns import unknowns
 
     runs = (run for run in RunStore().all() if host in ("", str(run.info.get("host", ""))))
     found = unknowns(runs)

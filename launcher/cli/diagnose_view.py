@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from checks.model import Diagnosis, Evidence, Match, Remedy
+from checks.vocabulary import Diagnosis, Evidence, Match, Remedy
 
 _EVIDENCE, _SYMPTOMS, _DISMISSED = 6, 4, 5  # how many are shown
 

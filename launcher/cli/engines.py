@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from checks.engine_diff import Change, diff, diff_for
-from checks.engines import Flag, FlagSchema, available, load
+from checks.before.upgrade import Change, diff, diff_for
+from checks.engine.flag_schema import Flag, FlagSchema, available, load
 from launcher.cli.options import HostName, HostsFile, Json, ProfilesFolder, connected, host_of
 from launcher.errors import UsageError
-from launcher.profiles import resolve, search_path
+from launcher.profile.resolve import resolve, search_path
 
 ACTIONS = {"list": 0, "show": 1, "diff": 2, "capture": 0}
 
@@ -120,7 +120,7 @@ def _changes(changes: list[Change], findings: list[str], as_json: bool) -> int:
 
 def _capture(host: str, wheel: Path | None, hosts_file: Path | None) -> int:
     """The schema of an engine that is not a release: a build of the main branch, a fork, a checkout."""
-    from launcher.flows.capture import capture_file, capture_host
+    from launcher.flows.launch.capture_schema import capture_file, capture_host
 
     if wheel is not None:
         document = capture_file(wheel)

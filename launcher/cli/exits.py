@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from checks.model import Outcome
+from checks.vocabulary import Outcome
 from launcher.errors import (
     HostCommandFailed,
     HostUnreachable,
@@ -15,7 +15,7 @@ from launcher.errors import (
     TransportTimeout,
     UsageError,
 )
-from launcher.runs import State
+from launcher.run.store import State
 
 
 class Exit(IntEnum):

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from checks.explain import page, slugs
-from checks.yamlfile import did_you_mean
+from checks.catalog.yaml_reader import did_you_mean
+from checks.reference.pages import page, slugs
 from launcher.cli.options import Json
 from launcher.errors import UsageError
 

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from launcher.cli.options import HostName, HostsFile, ProfilesFolder, connected, host_of
-from launcher.flows.prepare import look
-from launcher.profile_file import Profile
-from launcher.profiles import resolve, search_path
+from launcher.flows.launch.prepare import look
+from launcher.profile.file import Profile
+from launcher.profile.resolve import resolve, search_path
 
 
 def main(

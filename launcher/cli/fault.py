@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
-from checks.expectations import ExpectError
-from checks.yamlfile import YamlError
+from checks.after.probes.expectations import ExpectError
+from checks.catalog.yaml_reader import YamlError
 from launcher.cli.exits import Exit, of_error
 from launcher.errors import LauncherError, ProfileError, UsageError
-from launcher.runs import default_root
+from launcher.run.store import default_root
 from launcher.secrets import Masker
 
 

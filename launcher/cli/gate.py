@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from checks.yamlfile import YamlError
+from checks.catalog.yaml_reader import YamlError
 from launcher.cli.exits import Exit
 from launcher.cli.options import HostName, HostsFile, Json
 
 if TYPE_CHECKING:
-    from launcher.flows.gate import Request
-    from launcher.gate.model import Report
+    from launcher.flows.gate.judge_change import Request
+    from launcher.gate.report import Report
 
 
 def main(
@@ -39,7 +39,7 @@ def main(
     as_json: Json = False,
 ) -> int:
     """Judge a change of profiles as CI does: static checks, recorded runs, a trial on a host."""
-    from launcher.flows.gate import Request, check_tier
+    from launcher.flows.gate.judge_change import Request, check_tier
 
     request = Request(root=repo, base=base, tier=check_tier(tier), everything=everything, only=tuple(profiles or ()))
     try:
@@ -62,7 +62,7 @@ def main(
 
 def _judged(request: Request, host: str, hosts_file: Path | None, bundles: Path | None) -> Report:
     from launcher.clock import SystemClock
-    from launcher.flows.gate import gate
+    from launcher.flows.gate.judge_change import gate
     from launcher.transport.local import LocalTransport
 
     if request.tier != "host":
@@ -103,8 +103,8 @@ def _annotate(error: YamlError) -> None:
     """A gate.yaml that cannot be read stands on its line too."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
-    from launcher.gate.model import Place
     from launcher.gate.outputs.github import annotation
+    from launcher.gate.report import Place
 
     path, line, column = (*error.where.rsplit(":", 2), "1", "1")[:3]
     if line.isdigit() and column.isdigit():

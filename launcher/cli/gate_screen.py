@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from launcher.gate.model import Affected, Remark, Report, Status, Trial
 from launcher.gate.outputs.words import affected_text, difference_text, headline, remark_text, targets_text
+from launcher.gate.report import Affected, Remark, Report, Status, Trial
 
 _LABELS = {
     Status.FAIL: "FAIL", Status.INCONCLUSIVE: "?", Status.ACCEPTED: "accepted", Status.KNOWN: "known",

@@ -10,19 +10,19 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from checks.model import Severity
+from checks.vocabulary import Severity
 from launcher.cli.options import connected, host_of
 from launcher.clock import SystemClock
 from launcher.errors import UsageError
-from launcher.flows.gate import Request, judge_change, open_sides
-from launcher.flows.gate_host import Pair, host_tier
-from launcher.flows.launch import Desk
+from launcher.flows.gate.host_tier import Pair, host_tier
+from launcher.flows.gate.judge_change import Request, judge_change, open_sides
+from launcher.flows.launch.launch import Desk
 from launcher.gate.affected import Sides, old_profile
-from launcher.gate.baselines import read_baseline
-from launcher.gate.bundle import SUFFIX, write
-from launcher.gate.model import Gate, Place, Remark, Report, Status, Trial
-from launcher.profile_file import Profile
-from launcher.runs import RunStore
+from launcher.gate.evidence_bundle import SUFFIX, write
+from launcher.gate.policy_baselines import read_baseline
+from launcher.gate.report import Gate, Place, Remark, Report, Status, Trial
+from launcher.profile.file import Profile
+from launcher.run.store import RunStore
 from launcher.transport.local import LocalTransport
 
 _LAUNCHES = ("flag", "env", "model", "engine")  # differences that a launch can show

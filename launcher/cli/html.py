@@ -36,7 +36,7 @@ def check_place(report: Path | None) -> None:
 
 
 def page(validation: Mapping[str, Any], about: Mapping[str, str], baseline: str = "") -> str:
-    """The page of one validation, as `checks.validation.as_dict` gives it. `about`: further rows for the head."""
+    """The page of one validation, as `checks.after.validation.as_dict` gives it. `about`: further rows for the head."""
     title = f"{validation['level']}: {validation.get('model') or 'server'}"
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'

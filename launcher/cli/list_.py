@@ -10,7 +10,7 @@ import typer
 
 from launcher.cli.options import Json, ProfilesFolder
 from launcher.errors import ProfileError
-from launcher.profiles import available, resolve, search_path
+from launcher.profile.resolve import available, resolve, search_path
 
 
 def main(

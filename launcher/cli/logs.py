@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from launcher.cli.options import HostsFile, connected, host_of
-from launcher.flows.launch import plan_of
-from launcher.flows.tail import LogCopy, Lost, Tail
-from launcher.logtail import Ended, LogBytes
-from launcher.runs import RunStore
+from launcher.run.frames import Ended, LogBytes
+from launcher.run.log_copy import LogCopy, Lost, Tail
+from launcher.run.store import RunStore
 from launcher.secrets import Masker
 
 
@@ -33,7 +32,7 @@ def main(
         return 0
     with connected(host_of(str(found.info.get("host", "")), hosts_file)) as transport:
         copy = LogCopy(found, Masker())
-        tail = Tail(lambda: transport, plan_of(found), found, copy.offset)
+        tail = Tail(lambda: transport, found.plan, found, copy.offset)
         try:
             return _follow(tail, copy)
         finally:

@@ -12,13 +12,13 @@ import typer
 from launcher.errors import UsageError
 
 if TYPE_CHECKING:  # a command that needs no host must not pay for what reaches one
-    from launcher.hosts import Host
     from launcher.transport.base import Transport
+    from launcher.transport.inventory import Host
 
 
 def release(text: str) -> str:
     """A release number as it was typed. Raises UsageError for what is none: every rule would hold for it."""
-    from checks.model import parse_version  # it loads `packaging`, which few commands need
+    from checks.vocabulary import parse_version  # it loads `packaging`, which few commands need
 
     if text and parse_version(text) is None:
         raise UsageError(
@@ -52,7 +52,7 @@ def host_of(name: str, hosts_file: Path | None) -> Host:
     """The host. Raises UsageError, ProfileError."""
     if not name:
         raise UsageError("which host?", hint="--host NAME, or `--host local` for this machine")
-    from launcher.hosts import resolve
+    from launcher.transport.inventory import resolve
 
     return resolve(name, hosts_file=hosts_file)
 

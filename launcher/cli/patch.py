@@ -7,11 +7,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from checks.model import Diagnosis, Remedy
-from checks.yamlfile import dump
+from checks.catalog.yaml_reader import dump
+from checks.vocabulary import Diagnosis, Remedy
 from launcher.errors import UsageError
-from launcher.profile_file import Profile
-from launcher.runs import Run
+from launcher.profile.file import Profile
+from launcher.run.store import Run
 
 
 def write_patched(run: Run, diagnosis: Diagnosis, name: str) -> str:

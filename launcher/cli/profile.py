@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from checks.validation import as_dict
+from checks.after.validation import as_dict
 from launcher.cli import html, render, screen
 from launcher.cli.diagnose import document
 from launcher.cli.exits import Exit, of_state, of_validation
@@ -27,10 +27,10 @@ from launcher.cli.options import (
 )
 from launcher.clock import SystemClock
 from launcher.errors import UsageError
-from launcher.flows.launch import Desk, LaunchOutcome, Observer, Options, launch
-from launcher.flows.soak import duration
-from launcher.profiles import override, resolve, search_path
-from launcher.runs import Run, RunStore, State
+from launcher.flows.launch.launch import Desk, LaunchOutcome, Observer, Options, launch
+from launcher.flows.validate.soak import duration
+from launcher.profile.resolve import override, resolve, search_path
+from launcher.run.store import Run, RunStore, State
 
 
 def main(

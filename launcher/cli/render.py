@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from checks.model import Diagnosis, Finding, Severity
+from checks.vocabulary import Diagnosis, Finding, Severity
 from launcher.cli.diagnose_view import remedy_text, rows
-from launcher.runs import Run
+from launcher.run.store import Run
 
 _LABEL = {"run": "bold", "cause": "bold", "why": "bold", "remedy": "bold cyan", "open": "yellow"}  # the others are dim
 _FAINT = ("symptom", "not it", "note", "more")

@@ -19,8 +19,8 @@ def main(
     as_json: Json = False,
 ) -> int:
     """Judge recorded runs again, offline: is a verdict another one today?"""
-    from launcher.flows.gate_replay import replay
-    from launcher.runs import RunStore
+    from launcher.flows.gate.replay_tier import replay
+    from launcher.run.store import RunStore
 
     found = []
     for name in runs:

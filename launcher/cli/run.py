@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from launcher.cli import render
 from launcher.cli.options import HostsFile, Json, connected, host_of
-from launcher.runs import Run, RunStore
+from launcher.run.store import Run, RunStore
 
 
 def main(
@@ -40,8 +40,8 @@ def everything(run: Run) -> dict[str, Any]:
 def _refresh(run: Run, hosts_file: Any) -> None:
     from launcher.cli.screen import Quiet
     from launcher.clock import SystemClock
-    from launcher.flows.attach import refresh
-    from launcher.flows.launch import Desk
+    from launcher.flows.launch.attach_run import refresh
+    from launcher.flows.launch.launch import Desk
 
     with connected(host_of(str(run.info.get("host", "")), hosts_file)) as transport:
         refresh(Desk(transport=transport, store=RunStore(), clock=SystemClock(), observer=Quiet()), run)

@@ -11,7 +11,7 @@ import typer
 
 from launcher.cli.options import Json
 from launcher.clock import SystemClock
-from launcher.runs import RunStore
+from launcher.run.store import RunStore
 
 
 def main(

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from checks.engines import load
+from checks.engine.flag_schema import load
 from launcher.cli.options import release
-from launcher.profile_schema import profile_schema
+from launcher.profile.editor_schema import profile_schema
 
 
 def main(

@@ -9,10 +9,12 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from checks.model import Outcome, Verdict
-from checks.validation import Validation
+from checks.after.validation import Validation
+from checks.vocabulary import Outcome, Verdict
 from launcher.cli.render import diagnosis, findings
-from launcher.events import (
+from launcher.flows.launch.launch import LaunchOutcome
+from launcher.flows.launch.prepare import Prepared
+from launcher.run.events import (
     Answering,
     Event,
     Exited,
@@ -26,9 +28,7 @@ from launcher.events import (
     Stalled,
     Started,
 )  # fmt: skip
-from launcher.flows.launch import LaunchOutcome
-from launcher.flows.prepare import Prepared
-from launcher.runs import Run, State
+from launcher.run.store import Run, State
 
 _OUTCOME = {
     Outcome.PASS: "[green]✓ pass[/]",

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from launcher.cli.options import Envs, Json, ProfilesFolder, Sets, Unsets
-from launcher.flows.launch import profile_json
-from launcher.profile_file import Profile
-from launcher.profiles import override, resolve, search_path
+from launcher.flows.launch.launch import profile_json
+from launcher.profile.file import Profile
+from launcher.profile.resolve import override, resolve, search_path
 
 
 def main(

@@ -9,15 +9,15 @@ from typing import Annotated
 import typer
 from msgspec import to_builtins
 
-from launcher import server
 from launcher.cli import render, screen
 from launcher.cli.exits import Exit
 from launcher.cli.options import HostName, HostsFile, Json, connected, host_of
 from launcher.clock import SystemClock
 from launcher.errors import LauncherError, RunNotFound, UsageError
-from launcher.flows.launch import Desk
-from launcher.flows.stop import stop, stop_foreign
-from launcher.runs import ACTIVE, RunStore
+from launcher.flows.launch.launch import Desk
+from launcher.flows.launch.stop_runs import stop, stop_foreign
+from launcher.run import remote
+from launcher.run.store import ACTIVE, RunStore
 
 
 def main(
@@ -26,7 +26,7 @@ def main(
     ] = "",
     everything: Annotated[bool, typer.Option("--all", help="every running run on the host")] = False,
     host: HostName = "",
-    drain: Annotated[float, typer.Option("--drain", help="seconds to let requests finish")] = server.DRAIN_SECONDS,
+    drain: Annotated[float, typer.Option("--drain", help="seconds to let requests finish")] = remote.DRAIN_SECONDS,
     hosts_file: HostsFile = None,
     as_json: Json = False,
 ) -> int:
@@ -37,7 +37,7 @@ def main(
     if run == "last":
         run = newest_active(store)
     name = host or (str(store.find(run).info.get("host", "")) if run else "")
-    results: dict[str, server.Stopped] = {}
+    results: dict[str, remote.Stopped] = {}
     with connected(host_of(name, hosts_file)) as transport:
         observer = screen.Quiet() if as_json else screen.Screen(render.err())
         desk = Desk(transport=transport, store=store, clock=SystemClock(), observer=observer)
@@ -58,10 +58,10 @@ def newest_active(store: RunStore) -> str:
 
 def running(desk: Desk, work_dir: str) -> list[str]:
     """Ids of the runs that run on the host, whoever started them."""
-    return [seen.run for seen in server.look(desk.transport, work_dir, []) if seen.state == "running"]
+    return [seen.run for seen in remote.look(desk.transport, work_dir, []) if seen.state == "running"]
 
 
-def _stop(desk: Desk, run_id: str, work_dir: str, drain: float) -> server.Stopped:
+def _stop(desk: Desk, run_id: str, work_dir: str, drain: float) -> remote.Stopped:
     try:
         run = desk.store.find(run_id)
     except RunNotFound:
@@ -73,7 +73,7 @@ def _stop(desk: Desk, run_id: str, work_dir: str, drain: float) -> server.Stoppe
         raise
 
 
-def _show(results: dict[str, server.Stopped], host: str, as_json: bool) -> int:
+def _show(results: dict[str, remote.Stopped], host: str, as_json: bool) -> int:
     if as_json:
         rows = [{"run": name, "clean": item.clean, **to_builtins(item)} for name, item in results.items()]
         sys.stdout.write(json.dumps(rows) + "\n")
@@ -85,7 +85,7 @@ def _show(results: dict[str, server.Stopped], host: str, as_json: bool) -> int:
     return Exit.OK if all(item.clean for item in results.values()) else Exit.BAD
 
 
-def _words(item: server.Stopped) -> str:
+def _words(item: remote.Stopped) -> str:
     if item.state == "not-started":
         return "was never started; nothing to stop"
     how = {"": "stopped", "group": "stopped, with a second SIGTERM to what was left", "kill": "killed"}[item.forced]

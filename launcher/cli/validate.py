@@ -13,21 +13,20 @@ import typer
 from msgspec import Struct
 from msgspec.structs import replace
 
-from checks.validation import Validation, as_dict
+from checks.after.validation import Validation, as_dict
 from launcher.cli import html, render, screen
 from launcher.cli.exits import of_validation
 from launcher.cli.options import HostsFile, Json, Report, connected, host_of
+from launcher.client.endpoint import Endpoint, api_key
 from launcher.clock import SystemClock
-from launcher.endpoint import Endpoint, api_key
 from launcher.errors import UsageError
-from launcher.flows import baselines
-from launcher.flows.diagnosing import log_view
-from launcher.flows.fresh_log import fresh_log
-from launcher.flows.launch import plan_of
-from launcher.flows.proving import Subject, Wishes, prove, wishes_of
-from launcher.flows.soak import duration
-from launcher.flows.validate import knock
-from launcher.runs import Run, RunStore
+from launcher.flows.diagnose.run_diagnosis import log_view
+from launcher.flows.validate import stored_baselines
+from launcher.flows.validate.prove import Subject, Wishes, prove, wishes_of
+from launcher.flows.validate.soak import duration
+from launcher.flows.validate.suite import knock
+from launcher.run.fresh_log import fresh_log
+from launcher.run.store import Run, RunStore
 
 Soak = Annotated[str, typer.Option("--soak", help="go on probing for so long afterwards: 30s, 10m, 1h")]
 
@@ -51,7 +50,7 @@ class Given(Struct, frozen=True, kw_only=True):
         wanted = wishes_of({**expect, **own, **({"deeper": tasks} if tasks else {})}, RunStore(), profile)
         if not self.baseline:
             return wanted
-        found = baselines.find(self.baseline, baselines.folders(profile), RunStore())
+        found = stored_baselines.find(self.baseline, stored_baselines.folders(profile), RunStore())
         return replace(wanted, baseline=found.validation, missing="")
 
 
@@ -119,7 +118,7 @@ def _url(url: str, given: Given) -> Validation:
 
 
 def _run(run: Run, given: Given, hosts_file: Any) -> Validation:
-    plan, profile = plan_of(run), run.read("profile") or {}
+    plan, profile = run.plan, run.read("profile") or {}
     wanted = given.over(profile.get("expect", {}), str(profile.get("path", "")))
     variable = given.key_env or plan.secret_flags.get("api-key", "")
     key = api_key(variable) if variable else None

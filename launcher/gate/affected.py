@@ -10,13 +10,13 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from checks.engines import FlagSchema, available, load
-from launcher.gate.model import Affected, Difference
+from checks.engine.flag_schema import FlagSchema, available, load
 from launcher.gate.policy import Policy
+from launcher.gate.report import Affected, Difference
 from launcher.gate.semantic import differences, effects, meaning
 from launcher.gate.side import Broken, Machine, Side
 from launcher.gate.static import runs_on
-from launcher.profile_file import Profile
+from launcher.profile.file import Profile
 
 
 class Sides(Struct, frozen=True, kw_only=True):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from checks.statistics import Interval, difference, paired_difference, ratio_interval
-from launcher.gate.model import Comparison
+from checks.after.measures.intervals import Interval, difference, paired_difference, ratio_interval
+from launcher.gate.report import Comparison
 
 BETTER, SAME, WORSE, INCONCLUSIVE = "better", "same", "worse", "inconclusive"
 FIRST_TOKEN_MARGIN = 0.25  # the way to the server differs more than servers do
@@ -18,7 +18,7 @@ _LEFT_OUT = ("gap",)  # says the same as the decode rate
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any], margin: float) -> tuple[Comparison, ...]:
-    """Every figure that both validations have (`checks.validation.as_dict`), verdicts of probes first."""
+    """Every figure that both validations have (`checks.after.validation.as_dict`), verdicts of probes first."""
     found = list(_probes(old, new))
     before, after = old.get("samples") or {}, new.get("samples") or {}
     for probe, samples in after.items():

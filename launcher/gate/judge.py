@@ -11,14 +11,14 @@ from datetime import date, timedelta
 from msgspec import Struct
 from msgspec.structs import replace
 
-from checks.engines import load
-from checks.model import Finding, Severity
-from launcher.gate.model import Place, Remark, Status
+from checks.engine.flag_schema import load
+from checks.vocabulary import Finding, Severity
 from launcher.gate.policy import Forbidden, Policy, fits
 from launcher.gate.redact import has_secret
+from launcher.gate.report import Place, Remark, Status
 from launcher.gate.side import Side
 from launcher.gate.static import Checked, Seen
-from launcher.profile_file import Accepted, Profile
+from launcher.profile.file import Accepted, Profile
 
 
 class Case(Struct, frozen=True, kw_only=True):

@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from checks.model import EngineRange, Severity
-from checks.yamlfile import Node, did_you_mean, read
+from checks.catalog.yaml_reader import Node, did_you_mean, read
+from checks.vocabulary import EngineRange, Severity
 
 FILE = "gate.yaml"
 KEYS = (

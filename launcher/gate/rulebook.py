@@ -1,6 +1,6 @@
 """All rules over many launches, quickly: of two launches on one release only what differs is asked again.
 
-The rules are those of `checks.constraints`; this module only decides which need not be asked. A rule's answer depends
+The rules are those of `checks.before.rules`; this module only decides which need not be asked. A rule's answer depends
 on the facts that it names and on nothing else, and the profiles of one repository are much alike: it makes a gate of
 200 profiles a matter of seconds.
 """
@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, field
 
-from checks import facts as fact_builder
-from checks.catalog import Constraint
-from checks.constraints import finding
-from checks.engines import load
-from checks.facts import Launch
-from checks.flag_check import check_flags
-from checks.match import Facts
-from checks.model import Finding
-from checks.rule_index import Rules, packages
+from checks.before.flags import check_flags
+from checks.before.rule_index import Rules, packages
+from checks.before.rules import finding
+from checks.catalog.conditions import Facts
+from checks.catalog.entries import Constraint
+from checks.engine.flag_schema import load
+from checks.facts import launch_evidence as fact_builder
+from checks.facts.launch_evidence import Launch
+from checks.vocabulary import Finding
 
 _MISSING = object()
 

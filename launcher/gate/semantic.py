@@ -9,15 +9,15 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from checks.engines import FlagSchema
-from checks.model import FlagValue
+from checks.engine.flag_schema import FlagSchema
+from checks.vocabulary import FlagValue
 from launcher.errors import LauncherError
-from launcher.gate.model import Difference, Effect
 from launcher.gate.redact import redact
+from launcher.gate.report import Difference, Effect
 from launcher.gate.side import Side
-from launcher.plan import LaunchPlan, Target, make_plan, render_flag
-from launcher.profile_file import EnvSetting, Profile, Setting
-from launcher.profiles import for_engine
+from launcher.plan.launch_plan import LaunchPlan, Target, make_plan, render_flag
+from launcher.profile.file import EnvSetting, Profile, Setting
+from launcher.profile.resolve import for_engine
 
 PYTHON = "python3"
 

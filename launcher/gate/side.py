@@ -12,13 +12,13 @@ from typing import Any
 from msgspec import Struct, field
 
 import profiles as bundled_profiles
-from checks.yamlfile import Node, YamlError, read
+from checks.catalog.yaml_reader import Node, YamlError, read
 from launcher.errors import LauncherError
-from launcher.facts import engine_version, read_recorded
-from launcher.gate.model import Place
 from launcher.gate.policy import Policy
-from launcher.profile_file import Profile
-from launcher.profiles import available, resolve
+from launcher.gate.report import Place
+from launcher.plan.launch_facts import engine_version, read_recorded
+from launcher.profile.file import Profile
+from launcher.profile.resolve import available, resolve
 
 # What a recorded machine did at that moment, not what it is.
 _VOLATILE = ("port", "gpu_processes", "asked", "notes", "processes")

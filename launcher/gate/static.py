@@ -11,17 +11,17 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from checks.engines import FlagSchema, available, load
-from checks.facts import Launch
-from checks.model import Finding, Severity
+from checks.engine.flag_schema import FlagSchema, available, load
+from checks.facts.launch_evidence import Launch
+from checks.vocabulary import Finding, Severity
 from launcher.errors import LauncherError
-from launcher.facts import OURS, to_launch
 from launcher.gate.policy import Policy, fits
 from launcher.gate.rulebook import Rulebook
 from launcher.gate.semantic import planned
 from launcher.gate.side import Machine
-from launcher.plan import LaunchPlan
-from launcher.profile_file import Profile
+from launcher.plan.launch_facts import OURS, to_launch
+from launcher.plan.launch_plan import LaunchPlan
+from launcher.profile.file import Profile
 
 # Facts of a recorded host that were true at that moment only: they must not decide about a change of a profile.
 _MOMENTARY = frozenset({"ports_in_use", "gpu_processes", "gpu_free_gb", "free_memory_gb"})

@@ -17,8 +17,8 @@ import subprocess
 import sys
 import time
 
-from launcher.hostside.checkpoint import checkpoint
 from launcher.hostside.process import boot_id, describe, listeners, port_is_free
+from launcher.hostside.read_checkpoint import checkpoint
 
 ARGS = {}  # put in front of the text when it is sent
 GPU_FIELDS = (

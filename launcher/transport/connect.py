@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from launcher.hosts import Host
 from launcher.transport.base import Transport
+from launcher.transport.inventory import Host
 from launcher.transport.local import LocalTransport
-from launcher.transport.replay import ReplayTransport
+from launcher.transport.recorded import ReplayTransport
 
 
 def connect(host: Host) -> Transport:

@@ -18,9 +18,9 @@ import pytest
 
 from launcher.transport.ssh_config import CONFIG_VARIABLE
 from tests.support.desk import free_port
+from tests.support.paths import ROOT
 from tests.support.sshd import Sshd
 
-ROOT = Path(__file__).parents[2]
 CACHE = Path(os.environ.get("SGLANG_LAUNCHER_CACHE", Path.home() / ".cache" / "sglang-launcher"))
 LONG = 900  # seconds; a bound, not an expectation
 

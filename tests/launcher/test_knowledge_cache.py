@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from checks.yamlfile import YamlError
+from checks.catalog.yaml_reader import YamlError
 from launcher import knowledge_cache
 
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from checks.model import Verdict
+from checks.vocabulary import Verdict
 from launcher.clock import SystemClock
-from launcher.events import Event
-from launcher.flows.launch import Desk, LaunchOutcome, Options, launch
-from launcher.flows.prepare import Prepared
-from launcher.hosts import Host
-from launcher.profile_file import Profile
-from launcher.profiles import override, resolve
-from launcher.runs import Run, RunStore
+from launcher.flows.launch.launch import Desk, LaunchOutcome, Options, launch
+from launcher.flows.launch.prepare import Prepared
+from launcher.profile.file import Profile
+from launcher.profile.resolve import override, resolve
+from launcher.run.events import Event
+from launcher.run.store import Run, RunStore
 from launcher.transport.base import Transport
+from launcher.transport.inventory import Host
 
 FAKE_ENGINE = Path(__file__).parent / "fake_engine"
 

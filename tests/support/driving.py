@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from checks.model import Verdict
-from checks.probe_context import Context, Server
-from checks.probe_model import Answer, Ask, Measured
-from checks.probes import probes, script
+from checks.after.probes.context import Context, Server
+from checks.after.probes.exchange import Answer, Ask, Measured
+from checks.after.probes.registry import probes, script
+from checks.vocabulary import Verdict
 
 
 def drive(probe: str, waves: Sequence[Sequence[Answer]], context: Context | None = None) -> tuple[Verdict, list[Ask]]:

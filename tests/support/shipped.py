@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from checks.signature_index import Index
+from checks.during.signature_index import Index
 from launcher import knowledge_cache
 
 

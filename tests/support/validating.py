@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from checks.validation import Validation
+from checks.after.validation import Validation
+from launcher.client.endpoint import Endpoint
 from launcher.clock import SystemClock
-from launcher.endpoint import Endpoint
-from launcher.flows.validate import validate
+from launcher.flows.validate.suite import validate
 from launcher.transport.local import LocalTransport
 from tests.support.fake_server import State, serving
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from checks.model import Severity
-from launcher.gate.model import Remark, Report, Status
+from checks.vocabulary import Severity
 from launcher.gate.outputs.sarif import fingerprint
 from launcher.gate.outputs.words import remark_text
+from launcher.gate.report import Remark, Report, Status
 
 _SEVERITY = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO: "info"}
 _LEFT_OUT = (Status.EXPECTED, Status.ACCEPTED)

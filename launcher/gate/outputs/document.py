@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from launcher.gate.model import Report
+from launcher.gate.report import Report
 
 SCHEMA = 1
 

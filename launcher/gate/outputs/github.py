@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from checks.model import Severity
-from launcher.gate.model import Place, Remark, Report, Status
+from checks.vocabulary import Severity
 from launcher.gate.outputs.words import targets_text
+from launcher.gate.report import Place, Remark, Report, Status
 
 # GitHub shows ten of each kind per step; what fails comes first.
 _ORDER = (Status.FAIL, Status.INCONCLUSIVE, Status.NOTE, Status.KNOWN)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from launcher.gate.model import Remark, Report, Status
 from launcher.gate.outputs.words import remark_text
+from launcher.gate.report import Remark, Report, Status
 
 # What XML 1.0 cannot hold, even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

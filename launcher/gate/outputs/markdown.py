@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from launcher.gate.model import Affected, Gate, Remark, Replayed, Report, Status, Trial
 from launcher.gate.outputs.words import difference_text, headline, targets_text
+from launcher.gate.report import Affected, Gate, Remark, Replayed, Report, Status, Trial
 
 MARK = "<!-- sglang-launcher gate -->"  # by which a bot finds the comment that it wrote before
 LARGEST = 60_000  # characters; GitHub takes 65,536 in a comment

@@ -8,9 +8,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from urllib.parse import quote
 
-from checks.model import Severity
-from launcher.gate.model import Gate, Remark, Report, Status
+from checks.vocabulary import Severity
 from launcher.gate.outputs.words import remark_text, targets_text
+from launcher.gate.report import Gate, Remark, Report, Status
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}

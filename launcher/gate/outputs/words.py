@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from launcher.gate.model import Affected, Difference, Remark, Report, Status
+from launcher.gate.report import Affected, Difference, Remark, Report, Status
 
 SHOWN = (Status.FAIL, Status.INCONCLUSIVE, Status.ACCEPTED, Status.KNOWN, Status.NOTE, Status.EXPECTED)
 

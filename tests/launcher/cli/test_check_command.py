@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from launcher.cli.app import LAUNCH, run
-from tests.launcher.gate.repo import FACTS
+from tests.support.gate_repo import FACTS
 
 PROFILE = "model: {path: /models/x}\nflags: {cuda-graph-max-bs: 8}\n"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from launcher.cli.app import DIAGNOSE, run
-from launcher.profiles import resolve
+from launcher.profile.resolve import resolve
+from tests.support.paths import CORPUS
 
-CORPUS = Path(__file__).parents[2] / "corpus"
 KEYS = {
     "cause", "healthy", "sentence", "why", "evidence", "remedies", "symptoms", "ledger", "dismissed", "fingerprint",
     "phase", "engine", "notes",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import Any
 
-from checks.model import Evidence, Outcome, Verdict
-from checks.validation import LedgerItem, Level, Validation, as_dict
+from checks.after.validation import LedgerItem, Level, Validation, as_dict
+from checks.vocabulary import Evidence, Outcome, Verdict
 from launcher.cli.html import page
 
 EVIL = "<script>alert('x')</script>\"'&<img src=x onerror=alert(1)>"

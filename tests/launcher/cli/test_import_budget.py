@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-LOG = Path(__file__).parents[2] / "corpus"
+from tests.support.paths import CORPUS
+
+LOG = CORPUS
 HEAVY = {"paramiko", "httpx", "httpcore", "pydantic", "cryptography", "asyncio", "jsonschema", "numpy"}
 
 

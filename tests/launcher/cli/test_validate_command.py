@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 
 import pytest
 
-from checks.model import Outcome
+from checks.vocabulary import Outcome
 from launcher.cli import app, profile
 from launcher.cli.exits import of_validation
-from launcher.flows.launch import LaunchOutcome
-from launcher.plan import LaunchPlan
-from launcher.runs import Run, RunStore, State
+from launcher.flows.launch.launch import LaunchOutcome
+from launcher.plan.launch_plan import LaunchPlan
+from launcher.run.store import Run, RunStore, State
 from tests.support.desk import free_port
 from tests.support.fake_server import serving
 from tests.support.validating import run as validated
@@ -38,7 +38,7 @@ class Cli:
 
     def run(self, **changes: Any) -> Run:
         """A run with a stored validation of suite standard."""
-        from checks.validation import as_dict
+        from checks.after.validation import as_dict
 
         run = RunStore().create("p", datetime.now(UTC))
         run.update(state="validated", profile="p", host="local")

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
-TOOLS = Path(__file__).parents[3] / "tools"
+from tests.support.paths import ROOT
+
+TOOLS = ROOT / "tools"
 
 
 @pytest.fixture

@@ -13,17 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checks.model import Severity
-from launcher.gate.model import Affected, Comparison, Difference, Place, Remark, Report, Status, Trial
+from checks.vocabulary import Severity
 from launcher.gate.outputs.codequality import codequality
 from launcher.gate.outputs.github import workflow_commands
 from launcher.gate.outputs.junit import junit
 from launcher.gate.outputs.markdown import LARGEST, MARK, markdown
 from launcher.gate.outputs.sarif import sarif
-from tests.launcher.gate.conftest import Judged
-from tests.launcher.gate.repo import Repo
+from launcher.gate.report import Affected, Comparison, Difference, Place, Remark, Report, Status, Trial
+from tests.support.gate_fixtures import Judged
+from tests.support.gate_repo import Repo
+from tests.support.paths import DATA
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "data/schemas/sarif-2.1.0.json").read_text())
+SCHEMA = json.loads((DATA / "schemas/sarif-2.1.0.json").read_text())
 VALIDATOR = jsonschema.validators.validator_for(SCHEMA)(SCHEMA)
 
 

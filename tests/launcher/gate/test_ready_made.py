@@ -12,14 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from checks.yamlfile import read
+from checks.catalog.yaml_reader import read
 from launcher.cli.app import LAUNCH, run
 from launcher.errors import UsageError
 from launcher.gate.scaffold import LAYOUT, scaffold
-from tests.launcher.gate.conftest import Judged
-from tests.launcher.gate.repo import Repo
+from tests.support.gate_fixtures import Judged
+from tests.support.gate_repo import Repo
+from tests.support.paths import ROOT
 
-TOP = Path(__file__).parents[3]
+TOP = ROOT
 TEMPLATES = TOP / "launcher/gate/templates"
 WORKFLOWS = [TOP / ".github/workflows/ci.yml", TEMPLATES / "github-gate.yml"]
 

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from checks.constraints import check
-from checks.engines import available
-from checks.facts import Launch
-from checks.model import FlagValue
+from checks.before.rules import check
+from checks.engine.flag_schema import available
+from checks.facts.launch_evidence import Launch
+from checks.vocabulary import FlagValue
 from launcher.gate.rulebook import Rulebook
 from launcher.knowledge_cache import rules
 

@@ -1,0 +1,1 @@
+"""Statistics and text measures that probes share."""

@@ -1,0 +1,1 @@
+"""What is asked of a running server, and how each reply is judged."""

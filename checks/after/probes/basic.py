@@ -1,0 +1,282 @@
+"""Scripts of the smoke probes: is it ready, is it the right model, are short answers right, repeatable and sane.
+
+Each is a generator: it yields waves of requests, is sent the answers, returns a verdict. Few tokens on purpose: the
+whole suite must fit into ten seconds. Deeper questions are in `probe_deep` and `probe_features`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from checks.after.measures.garbage import Problem, judge_logprobs, judge_text, script_of
+from checks.after.probes.context import Context
+from checks.after.probes.entry import Probe
+from checks.after.probes.exchange import Answer, Ask, Script, error_text, failed_requests, quote, verdict
+from checks.after.probes.requests import HEALTH, agreement, as_completion, chat, generate, lacks_template, stands_still
+from checks.vocabulary import Evidence, Outcome, Verdict
+
+COMMON_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "the a an and or of to in is are was were it its that this with for on as by at from be can has have not but "
+        "they their which one when where into than also he she his her we you your i there these those more most",
+    )
+)
+
+
+def health(probe: Probe, _: Context) -> Script:
+    """/health: 200 says that a scheduler moves tokens, and nothing about what they are."""
+    [answer] = yield [HEALTH]
+    if answer.ok:
+        return verdict(probe.id, Outcome.PASS, f"/health answers 200 after {answer.seconds:.1f} s")
+    if answer.status == 503:
+        # 503 after 20 s (SGLANG_HEALTH_CHECK_TIMEOUT) is a scheduler that stands still, at once a running warm-up
+        why = stands_still(answer) or "/health answers 503: still warming up, or shutting down"
+        return verdict(probe.id, Outcome.FAIL, why, [quote(answer)])
+    if why := stands_still(answer):
+        return verdict(probe.id, Outcome.FAIL, why, [quote(answer)])
+    return failed_requests(probe.id, [answer]) or verdict(probe.id, Outcome.ERROR, "unreachable")
+
+
+def names_model(probe: Probe, context: Context) -> Script:
+    """/v1/models lists the expected name. Chat takes any name, so a wrong one shows nowhere else."""
+    [answer] = yield [Ask(path="/v1/models", timeout=HEALTH.timeout)]
+    if bad := failed_requests(probe.id, [answer]):
+        return bad
+    items = answer.body.get("data") if isinstance(answer.body, Mapping) else None
+    names = [str(item.get("id")) for item in items or () if isinstance(item, Mapping)]
+    wanted = str(context.expect.get("model") or context.server.model)
+    if not names:
+        return verdict(probe.id, Outcome.FAIL, "/v1/models lists no model", [quote(answer)])
+    if wanted and wanted not in names:
+        message = f"/v1/models lists {', '.join(names)}, not {wanted}: another model, or another name, is served"
+        return verdict(probe.id, Outcome.FAIL, message, [quote(answer)])
+    return verdict(probe.id, Outcome.PASS, f"serves {wanted or names[0]}")
+
+
+def known_answer(probe: Probe, context: Context) -> Script:
+    """Questions every usable model answers, greedy; each must hold an accepted word and end by itself."""
+    wished = context.expect.get("known_answer")
+    if wished is False:
+        return verdict(probe.id, Outcome.SKIP, "the profile says that this model is too weak for it")
+    questions: Sequence[Mapping[str, Any]] = wished or probe.params["questions"]
+    tokens = probe.count("max_tokens", 32)
+    answers = yield [chat(context, str(item["prompt"]), tokens) for item in questions]
+    if any(lacks_template(answer) for answer in answers):
+        answers = yield [generate(as_completion(str(item["prompt"])), tokens, stop=["\n"]) for item in questions]
+    if any(_only_thought(answer) for answer in answers):
+        # thoughts used up the tokens: not garbage, only too short
+        answers = yield [chat(context, str(item["prompt"]), probe.count("thinking_tokens", 1024)) for item in questions]
+    return _judge_known(probe, questions, answers)
+
+
+def _judge_known(probe: Probe, questions: Sequence[Mapping[str, Any]], answers: Sequence[Answer]) -> Verdict:
+    if bad := failed_requests(probe.id, answers) or garbage(probe, answers):
+        return bad
+    wrong = [
+        quote(answer)
+        for item, answer in zip(questions, answers, strict=True)
+        if not accepted(answer.text or answer.reasoning, item["accept"])
+    ]
+    right = len(questions) - len(wrong)
+    if not wrong:
+        endless = [quote(answer) for answer in answers if answer.finish == "length"]
+        if len(endless) == len(answers):
+            message = "right, but no answer ends by itself: the end-of-sequence token is not recognised"
+            return verdict(probe.id, Outcome.FAIL, message, endless)
+        return verdict(probe.id, Outcome.PASS, f"{right} of {right} right", [quote(answers[0])], right=right)
+    if all(answer.finish == "length" and not answer.text for answer in answers):
+        return verdict(probe.id, Outcome.INCONCLUSIVE, "all tokens went into thoughts", wrong, right=right)
+    message = f"{len(wrong)} of {len(questions)} known answers are wrong"
+    return verdict(probe.id, Outcome.FAIL, message, wrong, right=right, asked=len(questions))
+
+
+def greedy_repeat(probe: Probe, _: Context) -> Script:
+    """The same greedy prompt twice must give the same tokens, or part at a token that was a near tie."""
+    ask = generate(probe.text("prompt"), probe.count("max_tokens", 16), logprobs=True)
+    first, second = yield [ask, ask]
+    if first.status == 400 and second.status == 400:
+        # some draft methods (DFLASH) cannot return log-probabilities
+        plain = generate(probe.text("prompt"), probe.count("max_tokens", 16))
+        first, second = yield [plain, plain]
+    if bad := failed_requests(probe.id, [first, second]) or garbage(probe, [first, second]):
+        return bad
+    result = agreement(first, second)
+    if result.equal:
+        return verdict(probe.id, Outcome.PASS, f"{result.of} equal tokens", same=result.same)
+    evidence = [quote(first), quote(second)]
+    if result.near_tie:
+        message = f"parts at token {result.same + 1}, where two tokens were about as likely: within rounding"
+        return verdict(probe.id, Outcome.PASS, message, evidence, same=result.same)
+    message = f"two greedy answers to one prompt part after {result.same} of {result.of}"
+    return verdict(probe.id, Outcome.FAIL, message, evidence, same=result.same)
+
+
+def limits(probe: Probe, _: Context) -> Script:
+    """max_tokens, stop strings, finish reasons and token counts are what was asked for."""
+    prompt, tokens = probe.text("prompt"), probe.count("max_tokens", 12)
+    [free] = yield [generate(prompt, tokens, ignore_eos=True)]
+    if bad := failed_requests(probe.id, [free]) or garbage(probe, [free]):
+        return bad
+    if free.finish != "length" or free.completion_tokens != tokens:
+        message = f"max_new_tokens {tokens} gave {free.completion_tokens} tokens, finish reason {free.finish or 'none'}"
+        return verdict(probe.id, Outcome.FAIL, message, [quote(free)])
+    stop = _stop_word(free.text)
+    if stop is None:
+        return verdict(probe.id, Outcome.INCONCLUSIVE, "the answer holds no word to stop at", [quote(free)])
+    [stopped] = yield [generate(prompt, tokens, ignore_eos=True, stop=[stop])]
+    if bad := failed_requests(probe.id, [stopped]):
+        return bad
+    return _judge_stop(probe, free, stopped, stop)
+
+
+def _stop_word(text: str) -> str | None:
+    """A word from the second half of a text, that does not come earlier."""
+    for match in list(re.finditer(r"\w+", text))[1:]:
+        if match.start() * 2 >= len(text) and text.find(match[0]) == match.start():
+            return match[0]
+    return None
+
+
+def _judge_stop(probe: Probe, free: Answer, stopped: Answer, stop: str) -> Verdict:
+    evidence = [quote(free), quote(stopped)]
+    if stop in stopped.text:
+        return verdict(probe.id, Outcome.FAIL, f"stop string {stop!r} is ignored", evidence)
+    if stopped.finish == "stop" and free.text.startswith(stopped.text.rstrip()):
+        return verdict(probe.id, Outcome.PASS, "length and stop limits hold", evidence)
+    if not free.text.startswith(stopped.text.rstrip()):
+        return verdict(probe.id, Outcome.INCONCLUSIVE, "the second answer went another way", evidence)
+    return verdict(probe.id, Outcome.FAIL, f"stopped at {stop!r} with finish reason {stopped.finish!r}", evidence)
+
+
+def stream_equals_plain(probe: Probe, context: Context) -> Script:
+    """A streamed answer, put together, equals the plain one; the stream ends and does not drip."""
+    prompt, tokens = probe.text("prompt"), probe.count("max_tokens", 24)
+    pair = [chat(context, prompt, tokens), chat(context, prompt, tokens, stream=True)]
+    plain, streamed = yield pair
+    if lacks_template(plain):
+        prompt = as_completion(prompt)
+        pair = [generate(prompt, tokens), generate(prompt, tokens, stream=True)]
+        plain, streamed = yield pair
+    if bad := failed_requests(probe.id, [plain, streamed]) or garbage(probe, [plain, streamed]):
+        return bad
+    if bad := _judge_stream(probe, context, plain, streamed):
+        return bad
+    result = agreement(plain, streamed)
+    if result.equal:
+        return verdict(probe.id, Outcome.PASS, f"{len(streamed.times)} events put together equal the plain answer")
+    # a near tie cannot be told without log-probabilities: a second pair shows which answers are stable
+    plain_again, streamed_again = yield pair
+    if plain_again.said != plain.said or streamed_again.said != streamed.said:
+        message = "greedy answers differ among themselves, so plain and streamed cannot be compared"
+        return verdict(probe.id, Outcome.INCONCLUSIVE, message, [quote(plain), quote(streamed)])
+    message = f"streamed and plain answers part after {result.same} of {result.of}, twice"
+    return verdict(probe.id, Outcome.FAIL, message, [quote(plain), quote(streamed)], same=result.same)
+
+
+def _judge_stream(probe: Probe, context: Context, plain: Answer, streamed: Answer) -> Verdict | None:
+    floor = float(context.wish("speed", "floor", 1.0))
+    if rate := _drip(streamed, floor):
+        message = f"the stream drips: {rate:.2f} tok/s, below the floor of {floor:g}"
+        return verdict(probe.id, Outcome.FAIL, message, [quote(streamed)], decode_tok_s=round(rate, 3))
+    if streamed.finish == plain.finish or streamed.said != plain.said:
+        return None
+    message = f"finish reason {streamed.finish or 'none'} streamed, {plain.finish or 'none'} plain"
+    return verdict(probe.id, Outcome.FAIL, message, [quote(plain), quote(streamed)])
+
+
+def _drip(streamed: Answer, floor: float) -> float | None:
+    if len(streamed.times) < 3:
+        return None
+    received = (streamed.completion_tokens or len(streamed.times)) - 1
+    span = streamed.times[-1] - streamed.times[0]
+    rate = received / span if span > 0 else float("inf")
+    return rate if rate < floor else None
+
+
+def prose(probe: Probe, context: Context) -> Script:
+    """A free answer is language: not degenerate, in the prompt's script, with the common words of English."""
+    prompt, tokens = probe.text("prompt"), probe.count("max_tokens", 40)
+    [answer] = yield [chat(context, prompt, tokens)]
+    if lacks_template(answer):
+        [answer] = yield [generate(as_completion(prompt), tokens)]
+    if bad := failed_requests(probe.id, [answer]) or garbage(probe, [answer], script_of(prompt)):
+        return bad
+    words = re.findall(r"[a-z']+", answer.said.lower())
+    share = sum(1 for word in words if word in COMMON_WORDS) / len(words) if words else 0.0
+    least = float(context.expect.get("common_words", probe.number("common_words", 0.15)))
+    if len(words) >= 12 and share < least:
+        message = f"no English: {share:.0%} of {len(words)} words are common ones, {least:.0%} are expected"
+        return verdict(probe.id, Outcome.FAIL, message, [quote(answer)], common_words=round(share, 3))
+    if len(words) < 4 and least > 0:
+        return verdict(probe.id, Outcome.FAIL, f"only {len(words)} words", [quote(answer)])
+    message = f"{len(words)} words of plausible language"
+    return verdict(probe.id, Outcome.PASS, message, [quote(answer)], common_words=round(share, 3))
+
+
+def logprobs(probe: Probe, context: Context) -> Script:
+    """Log-probabilities of plain English are finite, not flat, and as high as a trained model makes them."""
+    ask = generate(probe.text("prompt"), probe.count("max_tokens", 4), logprobs=True)
+    payload = {**(ask.payload or {}), "logprob_start_len": 0}
+    [answer] = yield [Ask(path=ask.path, payload=payload)]
+    if answer.status == 400 and "logprob" in error_text(answer).lower():
+        message = "this configuration cannot return log-probabilities"
+        return verdict(probe.id, Outcome.SKIP, message, [quote(answer)])
+    if bad := failed_requests(probe.id, [answer]):
+        return bad
+    values = answer.prompt_logprobs
+    if not values and not answer.logprobs:
+        return verdict(probe.id, Outcome.FAIL, "no log-probabilities came back although asked for", [quote(answer)])
+    problems = _prompt_problems(values) + (judge_logprobs(answer.logprobs) if answer.logprobs else [])
+    if problems:
+        return verdict(probe.id, Outcome.FAIL, problems[0].message, _shown(problems, answer))
+    nll = -sum(value for value in values if value is not None) / len(values) if values else 0.0
+    most = float(context.expect.get("prompt_nll", probe.number("prompt_nll", 6.0)))
+    if nll > most:
+        message = f"plain English surprises the model: {nll:.2f} nats per token, at most {most:g} are usual"
+        return verdict(probe.id, Outcome.FAIL, message, prompt_nll=round(nll, 4))
+    return verdict(probe.id, Outcome.PASS, f"{nll:.2f} nats per token on plain English", prompt_nll=round(nll, 4))
+
+
+def _prompt_problems(values: Sequence[float | None]) -> list[Problem]:
+    if not values:
+        return []
+    # a text of many words is never equally surprising at each
+    return [problem for problem in judge_logprobs(values) if "near-uniform" not in problem.message]
+
+
+def accepted(text: str, words: Sequence[str]) -> bool:
+    """Whether a text holds one of the accepted words as a whole word, in any case."""
+    return any(re.search(rf"(?<!\w){re.escape(str(word))}(?!\w)", text, re.IGNORECASE) for word in words)
+
+
+def garbage_of(answer: Answer, prompt_script: str | None = None) -> list[Problem]:
+    """Problems of one answer, judged with everything that came with it."""
+    if answer.tool_calls and not answer.said:
+        return []
+    return judge_text(
+        answer.said,
+        finish_reason=answer.finish or None,
+        token_ids=answer.ids,
+        logprobs=answer.logprobs,
+        prompt_script=prompt_script,
+    )
+
+
+def garbage(probe: Probe, answers: Sequence[Answer], script: str | None = None) -> Verdict | None:
+    """The verdict when some answer is degenerate; None when none is."""
+    for answer in answers:
+        if problems := garbage_of(answer, script):
+            message = f"degenerate output: {problems[0].message}"
+            return verdict(probe.id, Outcome.FAIL, message, _shown(problems, answer), kind=problems[0].kind)
+    return None
+
+
+def _shown(problems: Sequence[Problem], answer: Answer) -> list[Evidence]:
+    return [quote(answer), *(Evidence(text=f"{item.kind}: {item.message}", source=answer.path) for item in problems)]
+
+
+def _only_thought(answer: Answer) -> bool:
+    return answer.ok and answer.finish == "length" and bool(answer.reasoning) and not answer.text

@@ -1,0 +1,155 @@
+"""Scripts that compare numbers and answers with a baseline run of the same model: same weights, another engine setting.
+
+Log-probabilities of a fixed text are a finer measure than words: KL per token over the most likely tokens tells a
+harmless change of kernel (about 0.001 nats) from a lost scale (tenths). Greedy answers show what users would see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import exp, isfinite, log
+from typing import Any
+
+from msgspec.structs import replace
+
+from checks.after.measures.intervals import mean_interval
+from checks.after.probes.basic import garbage
+from checks.after.probes.context import Context
+from checks.after.probes.entry import Probe
+from checks.after.probes.exchange import Answer, Measured, Script, error_text, failed_requests, quote, verdict
+from checks.after.probes.requests import agreement, generate
+from checks.after.probes.texts import long_text, short_prompts
+from checks.vocabulary import Outcome, Verdict
+
+Samples = Mapping[str, tuple[float, ...]]
+Row = Mapping[int, float]  # token id → log-probability of the most likely tokens at one position
+
+
+def fingerprint(probe: Probe, context: Context) -> Script:
+    """KL divergence per token between the baseline and now, over the top tokens at each position of a fixed text."""
+    keep = probe.count("top", 8)
+    ask = generate(probe.text("prompt") + " " + long_text(probe.count("tokens", 120), 5), 1, logprobs=True)
+    payload = {**(ask.payload or {}), "logprob_start_len": 0, "top_logprobs_num": keep}
+    [answer] = yield [replace(ask, payload=payload)]
+    if answer.status == 400 and "logprob" in error_text(answer).lower():
+        return verdict(probe.id, Outcome.SKIP, "this configuration cannot return log-probabilities")
+    if bad := failed_requests(probe.id, [answer]):
+        return bad
+    rows = read_rows(answer.meta.get("input_top_logprobs"))
+    if len(rows) < 8:
+        return verdict(probe.id, Outcome.SKIP, "the server returns no top log-probabilities", [quote(answer)])
+    samples = _flatten(rows)
+    before = stored_rows(context.baseline.samples.get(probe.id, {}) if context.baseline else {})
+    if not before:
+        message = f"{len(rows)} positions recorded, there is nothing to compare them with"
+        return Measured(verdict=verdict(probe.id, Outcome.SKIP, message), samples=samples)
+    return Measured(verdict=judge_rows(probe, context, before, rows), samples=samples)
+
+
+def judge_rows(probe: Probe, context: Context, before: Sequence[Row], now: Sequence[Row]) -> Verdict:
+    """The verdict on two sets of top log-probabilities of the same text."""
+    if len(before) != len(now):
+        message = f"{len(before)} positions in the baseline, {len(now)} now: another tokenizer"
+        return verdict(probe.id, Outcome.FAIL, message)
+    divergences = [kl(old, new) for old, new in zip(before, now, strict=True)]
+    found = mean_interval(divergences)
+    swapped = sum(1 for old, new in zip(before, now, strict=True) if max(old, key=lambda i: old[i]) not in new)
+    most = float(context.wish("fingerprint", "kl_at_most", probe.number("kl_at_most", 0.03)))
+    message = f"KL {found.value:.4f} nats per token ({found.low:.4f} to {found.high:.4f}), at most {most:g} is accepted"
+    outcome = Outcome.INCONCLUSIVE
+    if found.high <= most:
+        outcome = Outcome.PASS
+    elif found.low > most:
+        outcome = Outcome.FAIL
+    return verdict(probe.id, outcome, message, kl=round(found.value, 5), lost_tops=swapped, positions=len(now))
+
+
+def kl(old: Row, new: Row) -> float:
+    """KL(old ‖ new) in nats over the tokens listed in `old`, the rest of the mass taken as one more token.
+
+    A token that `new` does not list is given the least that it lists, which makes the figure a lower bound.
+    """
+    floor = min(new.values())
+    rest_old, rest_new = 1.0, 1.0
+    total = 0.0
+    for token, value in old.items():
+        other = new.get(token, floor)
+        total += exp(value) * (value - other)
+        rest_old -= exp(value)
+        rest_new -= exp(other)
+    if rest_old > 1e-6 and rest_new > 1e-6:
+        total += rest_old * log(rest_old / rest_new)
+    return max(0.0, total)
+
+
+def read_rows(items: Any) -> list[Row]:
+    """`input_top_logprobs` of a reply: [logprob, id, text] of the likeliest tokens at each position that has any."""
+    rows: list[Row] = []
+    for item in items or ():
+        row = {
+            int(entry[1]): float(entry[0])
+            for entry in item or ()
+            if isinstance(entry, list) and isinstance(entry[0], int | float) and isfinite(entry[0])
+        }
+        if row:
+            rows.append(row)
+    return rows
+
+
+def greedy_baseline(probe: Probe, context: Context) -> Script:
+    """The same greedy prompts as in the baseline give the same tokens, up to a stated share."""
+    prompts, tokens = short_prompts()[: probe.count("prompts", 12)], probe.count("max_tokens", 24)
+    answers = yield [generate(prompt, tokens, logprobs=True) for prompt in prompts]
+    if bad := failed_requests(probe.id, answers) or garbage(probe, answers):
+        return bad
+    samples: dict[str, tuple[float, ...]] = {}
+    for index, answer in enumerate(answers):
+        samples[f"ids_{index}"] = tuple(float(item) for item in answer.ids)
+        samples[f"logprobs_{index}"] = tuple(0.0 if item is None else item for item in answer.logprobs)
+    before = stored_answers(context.baseline.samples.get(probe.id, {}) if context.baseline else {}, len(prompts))
+    if not any(answer.ids for answer in before):
+        message = f"{len(prompts)} answers recorded, there is nothing to compare them with"
+        return Measured(verdict=verdict(probe.id, Outcome.SKIP, message), samples=samples)
+    return Measured(verdict=judge_answers(probe, before, answers), samples=samples)
+
+
+def judge_answers(probe: Probe, before: Sequence[Answer], now: Sequence[Answer]) -> Verdict:
+    """The verdict on greedy answers to the same prompts, then and now."""
+    results = [agreement(old, new) for old, new in zip(before, now, strict=True)]
+    parted = [index for index, result in enumerate(results) if not result.close]
+    share, tolerance = len(parted) / len(results), probe.number("tolerance", 0.1)
+    message = f"{len(parted)} of {len(results)} greedy answers differ from the baseline, {tolerance:.0%} are tolerated"
+    outcome = Outcome.PASS if share <= tolerance else Outcome.FAIL if share > 3 * tolerance else Outcome.INCONCLUSIVE
+    return verdict(probe.id, outcome, message, [quote(now[index]) for index in parted[:3]], parted=share)
+
+
+def stored_answers(samples: Samples, count: int) -> list[Answer]:
+    """The answers of a baseline, as `greedy_baseline` stores them; empty ones where there are none."""
+    return [
+        Answer(
+            path="baseline",
+            ids=tuple(int(item) for item in samples.get(f"ids_{index}", ())),
+            logprobs=samples.get(f"logprobs_{index}", ()),
+        )
+        for index in range(count)
+    ]
+
+
+def stored_rows(samples: Samples) -> list[Row]:
+    """The rows of a baseline, as `fingerprint` stores them."""
+    ids, values = samples.get("ids", ()), samples.get("logprobs", ())
+    rows: list[Row] = []
+    start = 0
+    for size in map(int, samples.get("sizes", ())):
+        end = start + size
+        rows.append(dict(zip(map(int, ids[start:end]), values[start:end], strict=True)))
+        start = end
+    return rows
+
+
+def _flatten(rows: Sequence[Row]) -> dict[str, tuple[float, ...]]:
+    return {
+        "sizes": tuple(float(len(row)) for row in rows),
+        "ids": tuple(float(token) for row in rows for token in row),
+        "logprobs": tuple(value for row in rows for value in row.values()),
+    }

@@ -1,0 +1,95 @@
+"""Probes: knowledge files → typed entries, and the table that says which script judges which kind.
+
+A probe is data (`knowledge/probes/<slug>.yaml`); its `kind` names a script below, a pure generator of requests that
+ends in a Verdict. Sending is `launcher.client.probing`; what is asked is in the modules of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from checks import KNOWLEDGE
+from checks.after.probes import acceptance, accuracy, basic, deep, features, fingerprint, speed
+from checks.after.probes.context import Context
+from checks.after.probes.entry import LEVELS, SUITES, Probe
+from checks.after.probes.exchange import Script
+from checks.catalog.yaml_reader import Node, read
+
+PROBES = KNOWLEDGE / "probes"
+
+KINDS: Mapping[str, Callable[[Probe, Context], Script]] = {
+    "health": basic.health,
+    "names-model": basic.names_model,
+    "known-answer": basic.known_answer,
+    "greedy-repeat": basic.greedy_repeat,
+    "limits": basic.limits,
+    "stream-equals-plain": basic.stream_equals_plain,
+    "prose": basic.prose,
+    "logprobs": basic.logprobs,
+    "long-prompt": deep.long_prompt,
+    "needle": deep.needle,
+    "cache-rerun": deep.cache_rerun,
+    "concurrency-agreement": deep.concurrency_agreement,
+    "batch-sweep": deep.batch_sweep,
+    "context-edge": deep.context_edge,
+    "abort": deep.abort,
+    "pulse": deep.pulse,
+    "tool-call": features.tool_call,
+    "reasoning": features.reasoning,
+    "json-schema": features.json_schema,
+    "adapters": features.adapters,
+    "fingerprint": fingerprint.fingerprint,
+    "greedy-baseline": fingerprint.greedy_baseline,
+    "speculation": acceptance.speculation,
+    "speed": speed.speed,
+    "accuracy": accuracy.accuracy,
+}
+
+
+@cache
+def probes(root: Path = PROBES) -> tuple[Probe, ...]:
+    """Every probe, in the order of level and id. Raises YamlError for the first malformed file."""
+    found = [load(path) for path in sorted(root.glob("*.yaml"))]
+    return tuple(sorted(found, key=lambda probe: (LEVELS.index(probe.level), probe.alone, probe.id)))
+
+
+def of_suite(suite: str, root: Path = PROBES) -> tuple[Probe, ...]:
+    """The probes of one suite."""
+    return tuple(probe for probe in probes(root) if suite in probe.suites)
+
+
+def load(path: Path) -> Probe:
+    """One probe from its file. Raises YamlError."""
+    node = read(path, f"probes/{path.name}")
+    node.mapping(["title", "why", "kind", "level", "suites", "alone", "params", "clears"])
+    params, clears = node.get("params"), node.get("clears")
+    return Probe(
+        id=path.stem,
+        title=node.need("title").text(),
+        why=node.need("why").text().strip(),
+        kind=_one_of(node.need("kind"), tuple(KINDS)),
+        level=_one_of(node.need("level"), LEVELS),
+        suites=tuple(_one_of(item, SUITES) for item in node.need("suites").sequence()),
+        alone=alone.flag() if (alone := node.get("alone")) else False,
+        params=_plain(params) if params else {},
+        clears=tuple(item.text() for item in clears.sequence()) if clears else (),
+    )
+
+
+def script(probe: Probe, context: Context) -> Script:
+    """The requests of a probe, as a generator that ends in its judgement."""
+    return KINDS[probe.kind](probe, context)
+
+
+def _plain(node: Node) -> Mapping[str, Any]:
+    return {key: child.plain() for key, child in node.mapping().items()}
+
+
+def _one_of(node: Node, known: tuple[str, ...]) -> str:
+    word = node.text()
+    if word not in known:
+        raise node.fail(f"`{word}` is not one of {', '.join(known)}")
+    return word

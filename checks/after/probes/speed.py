@@ -1,0 +1,285 @@
+"""Speed: decode rate, time to first token, gaps between tokens, throughput; judged against wishes and a baseline.
+
+Measured from streams with a warm-up thrown away; every figure is a median with its interval, every comparison names
+the smallest change it could have seen, and none is judged when the noise is larger than the margin. A live baseline
+server is measured in turn, pair by pair, so that what drifts on both sides cancels out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from itertools import pairwise
+from math import ceil, inf
+from statistics import median
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from checks.after.measures.intervals import Interval, median_interval, paired_ratio_interval, ratio_interval
+from checks.after.probes.context import Context
+from checks.after.probes.entry import Probe
+from checks.after.probes.exchange import Answer, Ask, Measured, Script, Wave, failed_requests, quote, verdict
+from checks.after.probes.requests import generate
+from checks.after.probes.texts import long_text
+from checks.vocabulary import Outcome, Verdict
+
+ORDER = (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS, Outcome.SKIP)
+
+
+class Stream(Struct, frozen=True, kw_only=True):
+    """Speed of one streamed answer."""
+
+    decode: float  # tokens per second after the first event
+    first: float  # seconds from sending to the first event
+    gap: float  # median seconds per token between events
+    longest: float  # longest silence between two events, seconds
+    tokens: int
+
+
+class Comparison(Struct, frozen=True, kw_only=True):
+    """One measurement beside its baseline."""
+
+    outcome: Outcome
+    message: str
+    figures: Mapping[str, float | str] = field(default_factory=dict)
+
+
+def speed(probe: Probe, context: Context) -> Script:
+    """Warm up, then single streams one after the other, then lanes of streams at several concurrencies."""
+    tokens = int(context.wish("speed", "tokens", probe.count("tokens", 64)))
+    repeats = int(context.wish("speed", "repeats", probe.count("repeats", 5)))
+    servers = (False, True) if context.live_baseline else (False,)  # is it the baseline?
+    warm = yield from _in_turn(servers, 1, lambda _: [_stream(0, 16)])
+    if bad := _failed(probe, warm):
+        return bad
+    singles = yield from _in_turn(servers, repeats, lambda number: [_stream(100 + number, tokens)])
+    if bad := _failed(probe, singles):
+        return bad
+    samples = {server: _single_samples([answer for [answer] in singles[server]]) for server in servers}
+    for size in bundle_sizes(context):
+        yield from _in_turn(servers, 1, _bundle(size, 16, 200, rounds=1))  # compiles and captures what this size needs
+        bundles = yield from _in_turn(servers, max(3, repeats - 2), _bundle(size, tokens, 1000))
+        if bad := _failed(probe, bundles):
+            return bad
+        for server in servers:
+            samples[server][f"throughput_{size}"] = tuple(throughput(bundle, size) for bundle in bundles[server])
+    return judge(probe, context, samples[False], [answer for [answer] in singles[False]], samples.get(True))
+
+
+def bundle_sizes(context: Context) -> tuple[int, ...]:
+    """Concurrencies to measure: those wished for, else 4, 16 and what the servers allow; never more than that."""
+    most = min(context.concurrency, context.live_running or context.concurrency)
+    wished = context.wish("speed", "concurrency") or (4, 16, most)
+    return tuple(sorted({min(int(size), most) for size in wished} - {1}))
+
+
+def measure(answer: Answer) -> Stream | None:
+    """Speed of one stream; None when it has fewer than three events."""
+    times, counts = answer.times, answer.counts or tuple(range(1, len(answer.times) + 1))
+    if len(times) < 3 or times[-1] <= times[0]:
+        return None
+    gaps = [
+        (later - earlier) / max(1, more - less)
+        for earlier, later, less, more in zip(times, times[1:], counts, counts[1:], strict=False)
+    ]
+    silence = max(later - earlier for earlier, later in pairwise(times))
+    return Stream(
+        decode=(counts[-1] - counts[0]) / (times[-1] - times[0]),
+        first=times[0],
+        gap=median(gaps),
+        longest=silence,
+        tokens=counts[-1],
+    )
+
+
+def throughput(answers: Sequence[Answer], lanes: int) -> float:
+    """Tokens per second while all lanes are busy: from the last lane's first token to the first lane's last one.
+
+    What comes before and after is no concurrency of that size: with bundles of 8 short answers it made 5 % (H200).
+    """
+    events = [event for answer in answers for event in _arrivals(answer)]
+    start = max((_arrivals(answer)[0][0] for answer in answers[:lanes] if answer.times), default=0.0)
+    end = min((_arrivals(answer)[-1][0] for answer in answers[-lanes:] if answer.times), default=0.0)
+    if end <= start:  # some lane was through before another began: all of the time, then
+        start = min((answer.began for answer in answers), default=0.0)
+        end = max((answer.began + answer.seconds for answer in answers), default=0.0)
+    tokens = sum(count for when, count in events if start < when <= end)
+    return tokens / (end - start) if end > start else 0.0
+
+
+def _arrivals(answer: Answer) -> list[tuple[float, int]]:
+    """When tokens came, on the sender's clock, and how many."""
+    counts = answer.counts or tuple(range(1, len(answer.times) + 1))
+    return [
+        (answer.began + when, count - before)
+        for when, count, before in zip(answer.times, counts, (0, *counts), strict=False)
+    ]
+
+
+def judge(
+    probe: Probe,
+    context: Context,
+    samples: Mapping[str, tuple[float, ...]],
+    singles: Sequence[Answer],
+    live: Mapping[str, tuple[float, ...]] | None = None,
+) -> Measured | Verdict:
+    """The verdict on a set of samples: wishes first, then the baseline (live, or stored), then nothing but a record."""
+    if not samples.get("decode"):
+        return verdict(probe.id, Outcome.FAIL, "no stream had three events", [quote(answer) for answer in singles[:2]])
+    figures = _figures(samples)
+    results = [*_wishes(context, samples), *comparisons(probe, context, samples, live), *_silences(singles)]
+    decode = median_interval(samples["decode"])
+    shown = f"decode {_shown(decode, 'tok/s')}, first token after {median(samples['first']) * 1000:.0f} ms"
+    if not results:
+        message = f"{shown}; recorded, there is nothing to compare it with"
+        return Measured(verdict=verdict(probe.id, Outcome.SKIP, message, **figures), samples=dict(samples))
+    worst = min((result.outcome for result in results), key=ORDER.index)
+    notes = [result.message for result in results if result.outcome is worst]
+    for result in results:
+        figures.update(result.figures)
+    return Measured(verdict=verdict(probe.id, worst, f"{shown}; {'; '.join(notes)}", **figures), samples=dict(samples))
+
+
+def comparisons(
+    probe: Probe,
+    context: Context,
+    samples: Mapping[str, tuple[float, ...]],
+    live: Mapping[str, tuple[float, ...]] | None = None,
+) -> list[Comparison]:
+    """Every measurement that the baseline has too, beside it."""
+    margin = float(context.wish("speed", "margin", probe.number("margin", 0.05)))
+    results = []
+    for name, now in samples.items():
+        base = live.get(name, ()) if live is not None else context.samples(probe.id, name)
+        if not base or name == "gap":  # the gap says the same as the decode rate
+            continue
+        pairs = live is not None and len(base) == len(now)
+        if name == "first":
+            # the way there differs (tunnel, other machine) more than servers do: only large changes mean something
+            results.append(compare("first token", base, now, max(margin, 0.25), less_is_better=True, pairs=pairs))
+        else:
+            results.append(compare(name, base, now, margin, pairs=pairs))
+    return results
+
+
+def compare(
+    name: str,
+    base: Sequence[float],
+    now: Sequence[float],
+    margin: float,
+    *,
+    less_is_better: bool = False,
+    pairs: bool = False,
+) -> Comparison:
+    """One measurement against its baseline. `margin` is the loss that is accepted, as a share (0.05 = 5 %).
+
+    `pairs` says that the samples were measured in turn, so that each stands beside its own neighbour.
+    """
+    ratio = paired_ratio_interval if pairs else ratio_interval
+    change = ratio(now, base) if less_is_better else ratio(base, now)
+    noise = change.half_width
+    figures = {f"{name}_ratio": round(change.value, 4), f"{name}_detectable": round(noise, 4) if noise < inf else "inf"}
+    shown = f"{name} {change.value - 1:+.1%} against the baseline ({change.low - 1:+.1%} to {change.high - 1:+.1%})"
+    if change.low > 1 - margin:
+        return Comparison(outcome=Outcome.PASS, message=shown, figures=figures)
+    if change.high < 1 - margin:
+        return Comparison(outcome=Outcome.FAIL, message=f"{shown}: slower", figures=figures)
+    if noise > margin:
+        more = "" if noise == inf else f"; about {ceil(len(now) * (noise / margin) ** 2)} repeats would decide"
+        message = f"{shown}: the noise exceeds the margin of {margin:.0%}{more}"
+        return Comparison(outcome=Outcome.INCONCLUSIVE, message=message, figures=figures)
+    return Comparison(outcome=Outcome.INCONCLUSIVE, message=f"{shown}: at the margin of {margin:.0%}", figures=figures)
+
+
+def _in_turn(
+    servers: Sequence[bool], rounds: int, wave: Callable[[int], Wave]
+) -> Generator[Wave, Sequence[Answer], dict[bool, list[Sequence[Answer]]]]:
+    """Each wave to each server, one after the other; who begins changes with every round."""
+    found: dict[bool, list[Sequence[Answer]]] = {server: [] for server in servers}
+    for number in range(rounds):
+        for server in servers if number % 2 == 0 else tuple(reversed(servers)):
+            found[server].append((yield [replace(ask, baseline=server) for ask in wave(number)]))
+    return found
+
+
+def _failed(probe: Probe, found: Mapping[bool, Sequence[Sequence[Answer]]]) -> Verdict | None:
+    """A failed request under test is a failure; one of the baseline server leaves nothing to compare with."""
+    for server, waves in found.items():
+        bad = failed_requests(probe.id, [answer for wave in waves for answer in wave])
+        if bad and server:
+            return replace(bad, outcome=Outcome.INCONCLUSIVE, message=f"on the baseline server {bad.message}")
+        if bad:
+            return bad
+    return None
+
+
+def _bundle(size: int, tokens: int, seeds: int, rounds: int = 2) -> Callable[[int], Wave]:
+    """`size` lanes of streams; an answer that ends makes room for the next, as in serving."""
+    return lambda number: [
+        replace(_stream(seeds * (number + 1) + row, tokens), lane=row % size) for row in range(size * rounds)
+    ]
+
+
+def _stream(seed: int, tokens: int) -> Ask:
+    # another text each time, or the prefix cache would shorten the first token's way
+    return generate(f"Diary {seed}. " + long_text(60, seed), tokens, stream=True, ignore_eos=True)
+
+
+def _single_samples(singles: Sequence[Answer]) -> dict[str, tuple[float, ...]]:
+    streams = [stream for answer in singles if (stream := measure(answer))]
+    return {
+        "decode": tuple(stream.decode for stream in streams),
+        "first": tuple(stream.first for stream in streams),
+        "gap": tuple(stream.gap for stream in streams),
+    }
+
+
+def _figures(samples: Mapping[str, tuple[float, ...]]) -> dict[str, float | str]:
+    figures: dict[str, float | str] = {}
+    for name, values in samples.items():
+        interval = median_interval(values)
+        figures[name] = round(interval.value, 5)
+        figures[f"{name}_low"], figures[f"{name}_high"] = _finite(interval.low), _finite(interval.high)
+    return figures
+
+
+def _wishes(context: Context, samples: Mapping[str, tuple[float, ...]]) -> list[Comparison]:
+    results = []
+    decode, first = median_interval(samples["decode"]), median_interval(samples["first"])
+    floor = float(context.wish("speed", "floor", 1.0))
+    if decode.value < floor:
+        message = f"{decode.value:.2f} tok/s is below the floor of {floor:g}"
+        results.append(Comparison(outcome=Outcome.FAIL, message=message))
+    if (least := context.wish("speed", "decode_at_least")) is not None:
+        outcome = _side(decode, float(least))
+        results.append(Comparison(outcome=outcome, message=f"at least {float(least):g} tok/s are expected"))
+    if (most := context.wish("speed", "ttft_at_most")) is not None:
+        outcome = _side(Interval(value=-first.value, low=-first.high, high=-first.low), -float(most))
+        results.append(Comparison(outcome=outcome, message=f"first token within {float(most):g} s is expected"))
+    return results
+
+
+def _side(interval: Interval, least: float) -> Outcome:
+    if interval.low >= least:
+        return Outcome.PASS
+    return Outcome.FAIL if interval.high < least else Outcome.INCONCLUSIVE
+
+
+def _silences(singles: Sequence[Answer]) -> list[Comparison]:
+    streams = [stream for answer in singles if (stream := measure(answer))]
+    halted = [stream for stream in streams if stream.longest > 1.0 and stream.longest > 20 * stream.gap]
+    if len(halted) * 2 <= len(streams):
+        return []
+    longest = max(stream.longest for stream in halted)
+    message = f"most streams stand still in the middle, the longest for {longest:.1f} s"
+    return [Comparison(outcome=Outcome.FAIL, message=message)]
+
+
+def _shown(interval: Interval, unit: str) -> str:
+    if interval.half_width == inf:
+        return f"{interval.value:.1f} {unit} (measured once)"
+    return f"{interval.value:.1f} {unit} ({interval.low:.1f} to {interval.high:.1f})"
+
+
+def _finite(value: float) -> float | str:
+    return round(value, 5) if abs(value) < inf else "inf"

@@ -1,0 +1,68 @@
+"""Before a launch: Facts × knowledge → findings. What an engine's own parser refuses is in `flag_check`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from checks.before.flags import check_flags
+from checks.before.rule_index import Rules, of_entries
+from checks.catalog.conditions import Facts
+from checks.catalog.entries import Constraint, Entry, entry
+from checks.engine.flag_schema import load
+from checks.engine.remedies import fitting
+from checks.facts import launch_evidence as fact_builder
+from checks.facts.launch_evidence import Launch, load_newest
+from checks.vocabulary import Evidence, Finding, Severity
+
+_PLACEHOLDER = re.compile(r"\{([a-z_]+\.[A-Za-z0-9_.-]+)\}")
+_ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
+
+
+def check(launch: Launch, rules: Iterable[Rules] | None = None) -> list[Finding]:
+    """Every finding on a launch, errors first; one finding per id and subject. `rules`: loaded before, for speed."""
+    schema = load(launch.engine) if launch.engine else load_newest()
+    facts, _ = fact_builder.build(launch)
+    findings = [*check_flags(launch.flags, launch.env, schema), *constrain(facts, rules)]
+    unique: dict[tuple[str, str], Finding] = {}
+    for finding in findings:
+        unique.setdefault((finding.id, finding.subject), finding)
+    return sorted(unique.values(), key=lambda finding: (_ORDER[finding.severity], finding.id))
+
+
+def constrain(facts: Facts, rules: Iterable[Rules] | None = None) -> list[Finding]:
+    """Findings of the `before` rules. Among the rules of one cause the first that holds speaks."""
+    found = []
+    for item in of_entries() if rules is None else rules:
+        rule = first_holding(item, facts)
+        if rule is not None:
+            found.append(finding(item.id, rule, facts))
+    return found
+
+
+def first_holding(item: Rules | Entry, facts: Facts) -> Constraint | None:
+    """The first `before` rule of a cause that holds for these facts."""
+    version = facts.get("engine.version")
+    if not item.engine.contains(version):
+        return None
+    return next((rule for rule in item.before if rule.engine.contains(version) and rule.when.holds(facts)), None)
+
+
+def finding(slug: str, rule: Constraint, facts: Facts) -> Finding:
+    """What a rule that holds has to say about these facts."""
+    known = entry(slug)
+    seen = sorted(name for name in rule.when.names if facts.get(name) is not None)
+    return Finding(
+        id=slug,
+        severity=rule.severity,
+        message=fill(rule.message, facts),
+        why=known.why if known else "",
+        evidence=tuple(Evidence(text=f"{name} = {facts[name]}", source=name) for name in seen),
+        remedies=fitting(known.remedies, facts, {}) if known else (),
+        subject=rule.subject,
+    )
+
+
+def fill(template: str, facts: Facts) -> str:
+    """A message with `{namespace.name}` replaced by the fact; unknown facts read `?`."""
+    return _PLACEHOLDER.sub(lambda match: str(facts.get(match[1], "?")), template)

@@ -1,0 +1,112 @@
+"""SGLANG_ and SGL_ environment variables against one engine release: unknown, removed, deprecated, unreadable.
+
+The engine says nothing about a variable it does not know, so a typing error or an old name changes nothing and
+nobody notices. All other variables are none of its business.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+
+from checks.engine.flag_history import Span, variable_span
+from checks.engine.flag_schema import Environment, FlagSchema, available
+from checks.vocabulary import Finding, Remedy, Severity
+
+PREFIXES = ("SGLANG_", "SGL_")
+BOOLEANS = {"true", "1", "yes", "y", "false", "0", "no", "n"}  # EnvBool.parse, srt/environ.py
+OPTION = "--"
+
+
+def check_environment(env: Mapping[str, str], schema: FlagSchema) -> Iterator[Finding]:
+    """Warnings on variables that this release ignores, retires or cannot read."""
+    for name, value in env.items():
+        if not name.startswith(PREFIXES):
+            continue
+        known = schema.environment
+        if not known.knows(name):
+            yield _ignored(name, value, schema)
+            continue
+        retired = _retired(name, value, known, schema)
+        if retired is not None:
+            yield retired
+        elif not _readable(value, known.types.get(name, "")):
+            yield _unreadable(name, value, known.types[name])
+
+
+def _ignored(name: str, value: str, schema: FlagSchema) -> Finding:
+    span = variable_span(name)
+    removed = span is not None and _ended(span, schema.version)
+    unset = Remedy(text=f"Leave {name} out: it has no effect.", unset_env=(name,))
+    near = (
+        ()
+        if span
+        else tuple(
+            Remedy(text=f"Did you mean {other}?", env={other: value}, unset_env=(name,))
+            for other in difflib.get_close_matches(name, schema.environment.types, n=2, cutoff=0.85)
+        )
+    )
+    if removed and span is not None:
+        message = f"{name} was removed in {span.gone}; {schema.version} ignores it"
+    elif span is not None:
+        message = f"{name} exists from {span.first}; {schema.version} ignores it"
+    else:
+        message = f"no release looked at reads {name}: it is ignored"
+    return Finding(
+        id="env-variable-removed" if removed else "env-variable-unknown-to-engine",
+        severity=Severity.WARNING,
+        message=message,
+        why="The engine does not complain about variables it does not know.",
+        remedies=(*near, unset),
+        subject=f"env.{name}",
+    )
+
+
+def _ended(span: Span, version: str) -> bool:
+    order = available()
+    if span.gone is None:
+        return False
+    return version not in order or order.index(version) >= order.index(span.gone)
+
+
+def _retired(name: str, value: str, known: Environment, schema: FlagSchema) -> Finding | None:
+    entry = known.deprecated.get(name)
+    if entry is None and name not in known.types and name not in known.mentioned:
+        entry = {"replacement": "SGLANG_" + name.removeprefix("SGL_"), "note": ""}
+    if entry is None:
+        return None
+    replacement, note = entry.get("replacement"), entry.get("note") or ""
+    remedies = [Remedy(text=f"Leave {name} out. {note}".strip(), unset_env=(name,))]
+    if replacement and replacement.startswith(PREFIXES):
+        remedies = [Remedy(text=f"Write {replacement}.", env={replacement: value}, unset_env=(name,))]
+    elif OPTION in note:
+        remedies = [Remedy(text=note, unset_env=(name,), concrete=False)]
+    return Finding(
+        id="env-variable-deprecated",
+        severity=Severity.WARNING,
+        message=f"{name} is deprecated in {schema.version}" + (f": use {replacement}" if replacement else ""),
+        why=note,
+        remedies=tuple(remedies),
+        subject=f"env.{name}",
+    )
+
+
+def _readable(value: str, kind: str) -> bool:
+    match kind.removesuffix("WithAlias"):
+        case "EnvBool":
+            return value.lower() in BOOLEANS
+        case "EnvInt":
+            return value.strip().lstrip("+-").isdigit()
+        case _:
+            return True
+
+
+def _unreadable(name: str, value: str, kind: str) -> Finding:
+    wanted = "true or false" if kind.startswith("EnvBool") else "a whole number"
+    return Finding(
+        id="env-value-not-read",
+        severity=Severity.WARNING,
+        message=f"{name}={value} is not {wanted}: the engine warns once and uses its default",
+        remedies=(Remedy(text=f"Give {name} {wanted}.", env={name: "<value>"}, concrete=False),),
+        subject=f"env.{name}",
+    )

@@ -1,0 +1,242 @@
+"""Knowledge files → typed, frozen entries.
+
+One root cause is one folder, `knowledge/causes/<slug>/`: `cause.yaml` says how to see it coming (`before`), how to
+recognise it in a log (`during`) and what helps (`remedies`), with `match-*.log` and `miss-*.log` beside it.
+`knowledge/signs/<slug>/` holds log signatures that are no causes: symptoms, benign noise, open warnings.
+The format is described in docs/knowledge.md; `lint` holds every entry to account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from checks import KNOWLEDGE
+from checks.catalog.conditions import Condition, ConditionError, Facts, parse_condition
+from checks.catalog.yaml_reader import Node, YamlError, read
+from checks.vocabulary import EngineRange, Remedy, Role, Severity
+
+PHASES = (
+    "install", "import", "args", "distributed", "weights", "memory", "graph-capture", "warmup", "serving", "stopping",
+)  # fmt: skip
+STATUSES = ("stable", "experimental")
+
+
+class Constraint(Struct, frozen=True, kw_only=True):
+    """What a launch looks like that will meet this cause: fires before anything is started."""
+
+    when: Condition
+    severity: Severity
+    message: str  # may hold {fact.name} placeholders
+    engine: EngineRange
+    subject: str  # the fact it is about, for pointing at a line of the profile
+
+
+class Pattern(Struct, frozen=True, kw_only=True):
+    """One way in which this cause shows in a log. All of `all` must be found inside one incident."""
+
+    all: tuple[str, ...]
+    anywhere: tuple[str, ...]  # each must be found somewhere in the log
+    without: tuple[str, ...]  # none may be found inside the incident
+    when: Condition | None
+    engine: EngineRange
+    weight: int  # among patterns that hit the same incident the heaviest wins; 0 generic, 10 usual, 20 decisive
+    fails: str  # "request" or "nothing": the engine goes on; empty: it does not, or that is open
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """A launch, as facts, with what `before` must say about it."""
+
+    facts: Facts
+    engine: str
+    fires: bool
+    where: str
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One cause or sign."""
+
+    id: str
+    role: Role
+    title: str
+    why: str
+    status: str
+    phase: str
+    family: str
+    engine: EngineRange
+    before: tuple[Constraint, ...]
+    during: tuple[Pattern, ...]
+    remedies: tuple[Remedy, ...]
+    cleared_by: tuple[str, ...]  # ids of probes that close an open warning
+    references: tuple[str, ...]
+    cases: tuple[Case, ...]
+    folder: Path
+
+
+@cache
+def entries(root: Path = KNOWLEDGE) -> tuple[Entry, ...]:
+    """Every entry, causes first, by id. Raises YamlError for the first malformed file."""
+    return tuple(load(folder) for folder in _folders(root))
+
+
+@cache
+def entry(slug: str, root: Path = KNOWLEDGE) -> Entry | None:
+    """The entry of that id, read alone (2 ms) and kept; None when there is none."""
+    for kind in ("causes", "signs"):
+        folder = root / kind / slug
+        if slug and "/" not in slug and folder.is_dir():
+            return load(folder)
+    return None
+
+
+def load(folder: Path) -> Entry:
+    """One entry from its folder. Raises YamlError."""
+    is_cause = folder.parent.name == "causes" or (folder / "cause.yaml").exists()  # a draft lies anywhere
+    path = folder / ("cause.yaml" if is_cause else "sign.yaml")
+    node = read(path, f"{folder.parent.name}/{folder.name}/{path.name}")
+    fields = ["title", "why", "status", "phase", "family", "engine", "during", "remedies", "references"]
+    node.mapping([*fields, *(("before", "cases") if is_cause else ("role", "cleared-by"))])
+    return Entry(
+        id=folder.name,
+        role=Role.CAUSE if is_cause else Role(_choice(node.need("role"), ("symptom", "benign", "ledger"))),
+        title=node.need("title").text(),
+        why=_text(node, "why"),
+        status=_choice(status, STATUSES) if (status := node.get("status")) else "stable",
+        phase=_choice(phase, PHASES) if (phase := node.get("phase")) else "",
+        family=_text(node, "family"),
+        engine=_range(node),
+        before=tuple(constraint_from(item) for item in _list(node, "before")),
+        during=tuple(_pattern(item) for item in _list(node, "during")),
+        remedies=tuple(remedy_from(item) for item in _list(node, "remedies")),
+        cleared_by=tuple(_texts(node, "cleared-by")),
+        references=tuple(_texts(node, "references")),
+        cases=tuple(_case(item) for item in _list(node, "cases")),
+        folder=folder,
+    )
+
+
+def _folders(root: Path) -> Iterator[Path]:
+    for kind in ("causes", "signs"):
+        yield from sorted(path for path in (root / kind).iterdir() if path.is_dir())
+
+
+def constraint_from(node: Node) -> Constraint:
+    """One rule from its YAML form. Raises YamlError."""
+    node.mapping(["when", "severity", "message", "engine", "subject"])
+    return Constraint(
+        when=_condition(node.need("when")),
+        severity=Severity(_choice(node.need("severity"), tuple(Severity))),
+        message=node.need("message").text(),
+        engine=_range(node),
+        subject=_text(node, "subject"),
+    )
+
+
+def _pattern(node: Node) -> Pattern:
+    node.mapping(["all", "anywhere", "without", "when", "engine", "weight", "fails"])
+    when, fails = node.get("when"), node.get("fails")
+    pattern = Pattern(
+        all=tuple(_texts(node, "all")),
+        anywhere=tuple(_texts(node, "anywhere")),
+        without=tuple(_texts(node, "without")),
+        when=_condition(when) if when else None,
+        engine=_range(node),
+        weight=int(weight.number()) if (weight := node.get("weight")) else 10,
+        fails=_choice(fails, ("request", "nothing")) if fails else "",
+    )
+    if not (pattern.all or pattern.anywhere or pattern.when):
+        raise node.fail("a pattern needs `all`, `anywhere` or `when`")
+    return pattern
+
+
+def remedy_from(node: Node) -> Remedy:
+    """One remedy from its YAML form. Raises YamlError."""
+    node.mapping(["text", "set", "unset", "env", "unset-env", "install", "upgrade", "engine", "when"])
+    when, flags = node.get("when"), node.get("set")
+    values = {name: _flag_value(value) for name, value in flags.mapping().items()} if flags else {}
+    env = {name: value.text() for name, value in _mapping(node, "env").items()}
+    return Remedy(
+        text=_text(node, "text"),
+        set=values,
+        unset=tuple(_texts(node, "unset")),
+        env=env,
+        unset_env=tuple(_texts(node, "unset-env")),
+        install=_text(node, "install") or None,
+        upgrade={name: value.text() for name, value in _mapping(node, "upgrade").items()},
+        engine=_range(node),
+        when=_checked(when) if when else None,
+        concrete=not any("<" in str(value) for value in (*values.values(), *env.values())),
+    )
+
+
+def _case(node: Node) -> Case:
+    node.mapping(["engine", "facts", "fires"])
+    return Case(
+        facts={name: value.plain() for name, value in node.need("facts").mapping().items()},
+        engine=node.need("engine").text(),
+        fires=node.need("fires").flag(),
+        where=node.where,
+    )
+
+
+def _checked(node: Node) -> dict[str, Any]:
+    _condition(node)
+    found: dict[str, Any] = node.plain()
+    return found
+
+
+def _condition(node: Node) -> Condition:
+    try:
+        return parse_condition(node.plain())
+    except ConditionError as error:
+        raise node.fail(str(error)) from error
+
+
+def _range(node: Node) -> EngineRange:
+    text = _text(node, "engine")
+    try:
+        chosen = EngineRange(text)
+        chosen.contains("0.5.10")
+    except ValueError as error:
+        raise YamlError(f"`{text}` is not a version range such as '>=0.5.10,<0.5.14'", node.where) from error
+    return chosen
+
+
+def _flag_value(node: Node) -> str | bool | list[str]:
+    match node.value:
+        case bool():
+            return node.value
+        case list():
+            return [item.text() for item in node.value]
+        case _:
+            return node.text()
+
+
+def _choice(node: Node, known: tuple[str, ...]) -> str:
+    word = node.text()
+    if word not in known:
+        raise node.fail(f"`{word}` is not one of {', '.join(known)}")
+    return word
+
+
+def _text(node: Node, key: str) -> str:
+    child = node.get(key)
+    return child.text().strip() if child else ""
+
+
+def _texts(node: Node, key: str) -> list[str]:
+    return [item.text() for item in _list(node, key)]
+
+
+def _list(node: Node, key: str) -> list[Node]:
+    child = node.get(key)
+    return child.sequence() if child else []
+
+
+def _mapping(node: Node, key: str) -> dict[str, Node]:
+    child = node.get(key)
+    return child.mapping() if child else {}

@@ -1,0 +1,1 @@
+"""Judgement on a log: incidents × patterns → Diagnosis."""

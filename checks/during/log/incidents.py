@@ -1,0 +1,135 @@
+"""Kept Lines → Incidents: tracebacks with their whole chain and message, usage errors, fatal blocks, single lines.
+
+Which lines belong together is `drafts`. What a frame or a message means is no matter here; that is `signatures`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from checks.during.log.incident_builder import CHAIN, ERROR, FRAME, Builder, Draft, ends
+from checks.during.log.lines import Line
+
+_DUMP_FRAME = re.compile(r"\s+(?P<function>[\w.<>]+) \((?P<file>[\w./<>-]+\.py):(?P<line>\d+)\)")  # py-spy
+
+
+class Frame(Struct, frozen=True, kw_only=True):
+    """One frame of a traceback."""
+
+    file: str
+    function: str
+    line: int
+
+
+class Raised(Struct, frozen=True, kw_only=True):
+    """One exception of a chain."""
+
+    type: str  # with its module when printed; empty when the end of the traceback is missing
+    message: str  # all its lines
+    frames: tuple[Frame, ...]
+    first: int  # indices into the incident's lines
+    last: int
+
+
+class Incident(Struct, frozen=True, kw_only=True):
+    """Something that may have gone wrong: the unit in which signatures look for text."""
+
+    kind: str  # traceback | usage | fatal | line
+    lines: tuple[Line, ...]
+    chain: tuple[Raised, ...] = ()  # the root first
+    notes: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> int:
+        """Number of its first line."""
+        return self.lines[0].number
+
+    @property
+    def time(self) -> str:
+        """Time of the record it belongs to."""
+        return next((line.time for line in self.lines if line.time), "")
+
+    @property
+    def rank(self) -> str:
+        """Rank that printed it."""
+        return next((line.rank for line in self.lines if line.rank), "")
+
+    @property
+    def last(self) -> Raised | None:
+        """The exception that ended the process; None for lines."""
+        return self.chain[-1] if self.chain else None
+
+
+def incidents(lines: Iterable[Line]) -> tuple[Incident, ...]:
+    """Every incident in the order of its first line. Each line belongs to exactly one; blank ones may be dropped."""
+    builder = Builder()
+    for line in _with_times(lines):
+        builder.add(line)
+    return tuple(_finish(draft) for draft in builder.drafts)
+
+
+def raised(lines: tuple[Line, ...]) -> tuple[Raised, ...]:
+    """The exceptions of a traceback, root first."""
+    found: list[Raised] = []
+    begin = 0
+    for index, line in enumerate(lines):
+        if line.text.lstrip(" |+").startswith(CHAIN):
+            found.append(_raised(lines, begin, index))
+            begin = index + 1
+    found.append(_raised(lines, begin, len(lines)))
+    return tuple(item for item in found if item.type or item.frames)
+
+
+def _with_times(lines: Iterable[Line]) -> Iterator[Line]:
+    """Raw lines get the time of the last record above them, so that incidents can be ordered."""
+    time = ""
+    for line in lines:
+        if line.headed:
+            time = line.time
+            yield line
+        else:
+            yield replace(line, time=time) if time else line
+
+
+def _finish(draft: Draft) -> Incident:
+    lines = draft.lines
+    while len(lines) > 1 and not lines[-1].text.strip():
+        lines = lines[:-1]
+    kept = _as_headed(lines)
+    chain = raised(kept) if draft.kind == "traceback" else ()
+    notes = list(dict.fromkeys(draft.notes))
+    if draft.kind == "traceback" and chain and not chain[-1].type:
+        notes.append("the end of this traceback is missing: the exception itself is not in the log")
+    return Incident(kind=draft.kind, lines=kept, chain=chain, notes=tuple(notes))
+
+
+def _as_headed(lines: list[Line]) -> tuple[Line, ...]:
+    """Raw lines below a record are of its rank and time, whatever stood between them in the log."""
+    head = lines[0]
+    if not head.headed:
+        return tuple(lines)
+    below = (line if line.headed else replace(line, rank=line.rank or head.rank, time=head.time) for line in lines[1:])
+    return (head, *below)
+
+
+def _raised(lines: tuple[Line, ...], begin: int, end: int) -> Raised:
+    frames, error = [], -1
+    for index in range(begin, end):
+        text = lines[index].text
+        frame = FRAME.match(text) or _DUMP_FRAME.match(text)
+        if frame:
+            function = (frame["function"] or "").strip()
+            frames.append(Frame(file=frame["file"], function=function, line=int(frame["line"])))
+        elif error < 0 and ends(text.lstrip(" |+") if "|" in text[:6] else text):
+            error = index
+    if error < 0:
+        return Raised(type="", message="", frames=tuple(frames), first=begin, last=max(end - 1, begin))
+    found = ERROR.match(lines[error].text.lstrip(" |+"))
+    rest = [line.text for line in lines[error + 1 : end]]
+    message = "\n".join([(found["message"] or "") if found else "", *rest]).strip()
+    name = found["type"] if found else ""
+    return Raised(type=name, message=message, frames=tuple(frames), first=begin, last=max(end - 1, begin))

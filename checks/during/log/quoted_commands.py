@@ -1,0 +1,94 @@
+"""The command with which an engine was started, where a log or a report quotes it: flags and variables.
+
+`VAR=x python3 -m sglang.launch_server --tp 4`, `sglang serve`, `export VAR=x`, `docker run -e VAR=x`, also behind shell
+prompts and over continued lines. What the engine itself says (`server_args`) goes first.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct, field
+
+from checks.during.log.lines import Line
+from checks.vocabulary import FlagValue
+
+_PROGRAM = re.compile(r"(?:python[\d.]* -m |/|^|[ \"'])sglang(?:\.launch_server| serve)\b(?=[ \\]|$)")
+_EXPORT = re.compile(r"^\W{0,4}export ([A-Z][A-Z0-9_]*)=(\S+)")
+_ASSIGNMENT = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)", re.DOTALL)
+_SHELL = re.compile(r"\d?>|[|&;]")  # what follows is no argument of the engine
+_MAX_CHARS = 8_192
+_MAX_LINES = 60  # of one continued command
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """What it gives; names of flags without dashes, as typed."""
+
+    flags: Mapping[str, FlagValue] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+def read(lines: Iterable[Line]) -> Command:
+    """The last command that starts an engine, and every exported variable."""
+    flags: dict[str, FlagValue] = {}
+    env: dict[str, str] = {}
+    for text in _joined(line.text for line in lines if not line.headed):
+        if exported := _EXPORT.match(text):
+            env[exported[1]] = exported[2].strip("\"'")
+            continue
+        program = _PROGRAM.search(text) if "sglang" in text else None
+        if program and " --" in text[program.end() :] + " --":
+            env.update(_assigned(_words(text[: program.start()])))
+            flags = dict(_flags(_words(text[program.end() :])))
+    return Command(flags=flags, env=env)
+
+
+def _joined(texts: Iterable[str]) -> Iterator[str]:
+    """Lines, with those that end with a backslash put together."""
+    held: list[str] = []
+    for text in texts:
+        held.append(text.rstrip()[:_MAX_CHARS])
+        if held[-1].endswith("\\") and len(held) < _MAX_LINES:
+            held[-1] = held[-1][:-1]
+            continue
+        yield " ".join(held) if len(held) > 1 else held[0]
+        held = []
+    if held:
+        yield " ".join(held)
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text, comments=True)
+    except ValueError:  # a quote that is not closed
+        return text.split()
+
+
+def _assigned(words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for word in words:
+        if found := _ASSIGNMENT.fullmatch(word.removeprefix("--env=")):
+            yield found[1], found[2]
+
+
+def _flags(words: Iterable[str]) -> Iterator[tuple[str, FlagValue]]:
+    name, values = "", []
+    for word in (*words, "--"):
+        if not word.startswith("--"):
+            if _SHELL.match(word):
+                break
+            values.append(word)
+            continue
+        if name:
+            yield name, _value(values)
+        name, equals, value = word[2:].partition("=")
+        values = [value] if equals else []
+    else:
+        return
+    if name:
+        yield name, _value(values)
+
+
+def _value(values: list[str]) -> FlagValue:
+    return True if not values else values[0] if len(values) == 1 else list(values)

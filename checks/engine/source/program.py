@@ -1,0 +1,60 @@
+"""The program that tells an engine's schema: `python3 - [--root DIR | --wheel FILE] [--sites]`, one JSON document out.
+
+Without an argument it describes the engine that this very Python would import. It is sent to a host as one text
+(`bundle`), so everything it needs is the standard library of Python 3.9.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from checks.engine.source.arguments import read_arguments
+from checks.engine.source.environment import read_environment
+from checks.engine.source.release_facts import read_architectures, read_requirements, read_version
+from checks.engine.source.sites import read_sites, row
+from checks.engine.source.tree import SourceError, SourceTree, from_root, from_wheel, installed
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Write the document to stdout. Exit code 1 with one line on stderr when there is no readable engine."""
+    options = _options(argv)
+    try:
+        document = describe(_tree(options), sites=options.sites)
+    except SourceError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    json.dump(document, sys.stdout, separators=(",", ":"))
+    sys.stdout.write("\n")
+    return 0
+
+
+def describe(tree: SourceTree, *, sites: bool = False) -> dict[str, Any]:
+    """Everything that is known of a release from its source; `sites` takes some 10 seconds more."""
+    document = {
+        "version": read_version(tree),
+        "origin": tree.origin,
+        **read_arguments(tree),
+        "environment": read_environment(tree),
+        "requirements": read_requirements(tree),
+        "architectures": read_architectures(tree),
+    }
+    if sites:
+        document["sites"] = [row(site) for site in read_sites(tree)]
+    return document
+
+
+def _options(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", help="checkout, site-packages folder, or the package folder itself")
+    parser.add_argument("--wheel", help="wheel file")
+    parser.add_argument("--sites", action="store_true", help="also every raise, assert and warning")
+    return parser.parse_args(argv)
+
+
+def _tree(options: argparse.Namespace) -> SourceTree:
+    if options.wheel:
+        return from_wheel(options.wheel)
+    return from_root(options.root) if options.root else installed()

@@ -1,0 +1,44 @@
+"""What else a release says about itself: its version, the packages it pins, the model architectures it has."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from checks.engine.source.tree import SourceTree
+
+ENTRY_CLASS = re.compile(r"^[ \t]*EntryClass\s*\+?=\s*(\[[^\]]*\]|\w+)", re.M)
+VERSION = re.compile(r"""^(?:__version__ = version = |__version__ = )["']([^"']+)["']""", re.M)
+OTHER_EXTRA = re.compile(r"""extra == ["'](test|dev|diffusion[\w-]*|all[\w-]*|decord|docs?)["']""")
+MODELS = "srt/models/"
+
+
+def read_version(tree: SourceTree) -> str | None:
+    """Version of the installed distribution or wheel, else what the source states, else None."""
+    stated = re.search(r"^Version: (\S+)", tree.metadata() or "", re.M)
+    if stated:
+        return stated.group(1)
+    for path in ("_version.py", "version.py"):
+        written = VERSION.findall(tree.read(path) or "")
+        if written:
+            return str(written[0])
+    return None
+
+
+def read_requirements(tree: SourceTree) -> list[str]:
+    """`Requires-Dist` lines that serving needs; extras for tests and image generation are left out."""
+    lines = re.findall(r"^Requires-Dist: (.+)$", tree.metadata() or "", re.M)
+    return [" ".join(line.split()) for line in lines if not OTHER_EXTRA.search(line)]
+
+
+def read_architectures(tree: SourceTree) -> list[str]:
+    """Names of the `EntryClass` of every module of `srt/models`, as the engine's registry lists them."""
+    found: set[str] = set()
+    for path in tree.paths(MODELS):
+        if "/" in path[len(MODELS) :]:  # the registry does not look into packages
+            continue
+        for written in ENTRY_CLASS.findall(tree.read(path) or ""):
+            node = ast.parse(written, mode="eval").body
+            items = node.elts if isinstance(node, ast.List) else [node]
+            found.update(item.id for item in items if isinstance(item, ast.Name))
+    return sorted(found)

@@ -1,0 +1,43 @@
+"""This package as one program text that a host's `python3 -` runs without having it installed."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+PACKAGE = "checks.engine.source"
+# in the order of their imports
+MODULES = (
+    "values",
+    "tree",
+    "evaluate",
+    "scope",
+    "annotated",
+    "actions",
+    "arguments",
+    "environment",
+    "release_facts",
+    "sites",
+    "program",
+)
+LOADER = '''\
+"""Flag schema of an SGLang installation, out of its source. Standard library only, Python 3.9 or later."""
+import sys, types
+SOURCES = {sources}
+def load():
+    for name in ("checks", "checks.engine", "{package}"):
+        sys.modules[name] = package = types.ModuleType(name)
+        package.__path__ = []
+    for name, text in SOURCES:
+        full = "{package}." + name
+        sys.modules[full] = module = types.ModuleType(full)
+        exec(compile(text, full, "exec"), module.__dict__)
+    return module
+sys.exit(load().main(sys.argv[1:]))
+'''
+
+
+def program_text() -> str:
+    """The whole program, about 40 kB. Run it as `python3 - [options]` with this text on stdin."""
+    folder = resources.files(PACKAGE)
+    sources = [(name, (folder / f"{name}.py").read_text(encoding="utf-8")) for name in MODULES]
+    return LOADER.format(sources=repr(sources), package=PACKAGE)

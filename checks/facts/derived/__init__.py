@@ -1,0 +1,59 @@
+"""Facts worked out from other facts, where the condition language is too small: one module per topic, one table here.
+
+Each module has `derive(facts) -> dict`: pure, and silent (no key) about what cannot be known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from checks.catalog.conditions import Facts
+from checks.facts.derived import (
+    attention,
+    checkpoint_files,
+    fabric,
+    graphs,
+    hardware,
+    host,
+    memory_fit,
+    model_config,
+    model_families,
+    observed,
+    packages,
+    parallel,
+    parsers,
+    pins,
+    sharding,
+    speculation,
+    toolchain,
+)
+
+# Later ones see the facts of earlier ones.
+DERIVATIONS: tuple[Callable[[Facts], dict[str, Any]], ...] = (
+    hardware.derive,
+    pins.derive,
+    model_families.derive,
+    model_config.derive,
+    parallel.derive,
+    sharding.derive,
+    speculation.derive,
+    attention.derive,
+    graphs.derive,
+    parsers.derive,
+    memory_fit.derive,
+    packages.derive,
+    checkpoint_files.derive,
+    toolchain.derive,
+    host.derive,
+    fabric.derive,
+    observed.derive,
+)
+
+
+def extend(facts: Facts) -> dict[str, Any]:
+    """`facts` with every derived fact added."""
+    extended = dict(facts)
+    for derive in DERIVATIONS:
+        extended.update(derive(extended))
+    return extended

@@ -1,0 +1,126 @@
+"""Derived facts about a model folder: what is there, what is missing, whether the release knows the architecture.
+
+Read from the facts that somebody gathered (`model.files`, `model.weight_files`, ..); nothing is opened here. What the
+configuration says about the model itself is in `model` and `model_families`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from packaging.version import Version
+
+from checks.catalog.conditions import Facts
+from checks.facts.derived.tables import first_releases, releases
+from checks.vocabulary import parse_version
+
+_CONFIGS = ("config.json", "params.json")  # params.json: Mistral's own format
+_TOKENIZERS = re.compile(
+    r"^(tokenizer\.(json|model)|tekken\.json|vocab\.(json|txt)|.*\.tiktoken|spiece\.model|sentencepiece.*\.model)$"
+)
+_WEIGHTS = re.compile(r"\.(safetensors|bin|pt|pth|gguf|ckpt)$")
+_LOAD_FORMATS = {"safetensors": {"safetensors"}, "pt": {"bin", "pt", "pth"}, "npcache": {"bin", "pt"}, "gguf": {"gguf"}}
+# Architectures that the engine treats as multimodal (0.5.9:srt/configs/model_config.py, multimodal_model_archs).
+_MULTIMODAL = re.compile(
+    r"ForConditionalGeneration$|VL|Llava|Vision|^CLIP|^InternVLChat|^MiniCPM[OV]|MultiModality|^Phi4MM|OCR|^Grok1[AV]F"
+    r"|^POINTS|^MiDashengLM"
+)
+_POINTER_BYTES = 1024  # a git-lfs pointer is about 130 bytes; no weight file of a real model is this small
+
+
+def derive(facts: Facts) -> dict[str, Any]:
+    """`model.` local_path must_download config_missing weights_missing bad_shard tokenizer_missing architecture_*."""
+    found = {**_path(facts), **_folder(facts), **_shards(facts), **_architecture(facts)}
+    kinds = found.get("model.weight_kinds")
+    wanted = _LOAD_FORMATS.get(str(facts.get("flag.load-format") or "auto"))
+    if kinds and wanted:
+        found["model.load_format_without_files"] = not wanted & set(kinds)
+    return {name: value for name, value in found.items() if facts.get(name) is None}
+
+
+def _path(facts: Facts) -> dict[str, Any]:
+    path = str(facts.get("flag.model-path") or facts.get("model.name") or "")
+    if not path:
+        return {}
+    local = path.startswith(("/", "./", "../", "~")) or path.count("/") > 1
+    here = facts.get("model.path_exists") is True or facts.get("model.in_local_cache") is True
+    return {"model.local_path": local, "model.must_download": not local and not here}
+
+
+def _folder(facts: Facts) -> dict[str, Any]:
+    files = facts.get("model.files")
+    if not isinstance(files, list | tuple):
+        return {}
+    names = [_name(item) for item in files]
+    found: dict[str, Any] = {"model.config_missing": not any(name in _CONFIGS for name in names)}
+    gguf = any(name.endswith(".gguf") for name in names)
+    found["model.config_missing"] = found["model.config_missing"] and not gguf
+    if names and facts.get("model.weight_files") is None:
+        found["model.weight_kinds"] = _kinds(names)
+        found["model.weights_missing"] = not found["model.weight_kinds"]
+    if names and not gguf and facts.get("model.has_tokenizer") is None:
+        found["model.tokenizer_missing"] = not any(_TOKENIZERS.match(name) for name in names)
+    return found
+
+
+def _shards(facts: Facts) -> dict[str, Any]:
+    shards = facts.get("model.weight_files")
+    found: dict[str, Any] = {}
+    if facts.get("model.has_tokenizer") is not None:
+        found["model.tokenizer_missing"] = facts["model.has_tokenizer"] is False
+    if not isinstance(shards, list | tuple):
+        return found
+    found["model.weights_missing"] = not shards
+    if not shards:
+        return found
+    names = [_name(item) for item in shards]
+    found["model.weight_kinds"] = _kinds(names)
+    broken = [_name(item) for item in shards if isinstance(item, dict) and _is_broken(item)]
+    found["model.bad_shards"] = len(broken)
+    if broken:
+        found["model.bad_shard"] = broken[0]
+    return found
+
+
+def _kinds(names: Sequence[str]) -> list[str]:
+    return sorted({kind[1] for name in names if (kind := _WEIGHTS.search(name))})
+
+
+def _is_broken(shard: dict[str, Any]) -> bool:
+    size, expected = shard.get("bytes"), shard.get("expected_bytes")
+    if shard.get("missing") or shard.get("pointer") or shard.get("lfs_pointer"):
+        return True
+    if not isinstance(size, int | float):
+        return False
+    if isinstance(expected, int | float):
+        return size < expected
+    return size < _POINTER_BYTES
+
+
+def _name(item: object) -> str:
+    text = str(item.get("name", "") if isinstance(item, dict) else item)
+    return text.rsplit("/", 1)[-1]
+
+
+def _architecture(facts: Facts) -> dict[str, Any]:
+    """`model.architecture_first` (release), `architecture_known`; silent where a later patch may have added it."""
+    architectures = facts.get("model.architectures")
+    engine = parse_version(str(facts.get("engine.version") or ""))
+    if not isinstance(architectures, list | tuple) or not architectures:
+        return {}
+    multimodal = any(_MULTIMODAL.search(str(name)) for name in architectures)
+    return {"model.multimodal": multimodal, **(_registered(architectures, engine) if engine else {})}
+
+
+def _registered(architectures: Sequence[object], engine: Version) -> dict[str, Any]:
+    firsts = [Version(first_releases()[name]) for name in map(str, architectures) if name in first_releases()]
+    if not firsts:
+        return {"model.architecture_listed": False}
+    first = min(firsts)
+    found: dict[str, Any] = {"model.architecture_listed": True, "model.architecture_first": str(first)}
+    following = next((release for release in releases() if release > engine), None)
+    if engine < first == following and engine not in releases():
+        return found  # a build on the way to that release may have it
+    return {**found, "model.architecture_known": engine >= first}

@@ -1,0 +1,89 @@
+"""Derived facts about parsers: does the tool or reasoning parser speak the model family's syntax?
+
+Two tables, read off the engine's detectors (0.5.23:srt/function_call, srt/parser/reasoning_parser.py). A family that is
+not listed says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from checks.catalog.conditions import Facts
+
+_TOOLS: dict[str, tuple[str, ...]] = {
+    "qwen2.5": ("qwen25", "qwen", "hermes"),
+    "qwen3": ("qwen25", "qwen", "hermes"),
+    "qwen3-next": ("qwen25", "qwen", "hermes", "qwen3_coder"),
+    "qwen3-coder": ("qwen3_coder",),
+    "qwen3.5": ("qwen3_coder",),
+    "deepseek-v3": ("deepseekv3",),
+    "deepseek-r1": ("deepseekv3",),
+    "deepseek-v3.1": ("deepseekv31",),
+    "deepseek-v3.2": ("deepseekv32",),
+    "deepseek-v4": ("deepseekv4", "deepseekv41"),
+    "glm-4.5": ("glm45", "glm", "glm47"),
+    "glm-4.7": ("glm47", "glm"),
+    "kimi-k2": ("kimi_k2",),
+    "kimi-k3": ("kimi_k3",),
+    "gpt-oss": ("gpt-oss",),
+    "llama-3": ("llama3", "pythonic"),
+    "llama-4": ("pythonic", "llama3"),
+    "minimax-m2": ("minimax-m2",),
+    "step3": ("step3", "step3p5"),
+    "mimo": ("mimo", "qwen25", "qwen"),
+    "gemma-4": ("gemma4",),
+    "mistral": ("mistral",),
+}
+_REASONING: dict[str, tuple[str, ...]] = {
+    "qwen3": ("qwen3", "qwen3-thinking", "deepseek-r1"),
+    "qwen3-next": ("qwen3", "qwen3-thinking", "deepseek-r1"),
+    "qwen3.5": ("qwen3", "qwen3-thinking"),
+    "deepseek-r1": ("deepseek-r1",),
+    "deepseek-v3": ("deepseek-v3",),
+    "deepseek-v3.1": ("deepseek-v3",),
+    "deepseek-v3.2": ("deepseek-v3",),
+    "deepseek-v4": ("deepseek-v4", "deepseek-v41"),
+    "glm-4.5": ("glm45",),
+    "glm-4.7": ("glm45",),
+    "kimi-k2": ("kimi_k2",),
+    "kimi-k3": ("kimi_k3",),
+    "gpt-oss": ("gpt-oss",),
+    "minimax-m2": ("minimax", "minimax-append-think"),
+    "step3": ("step3", "step3p5"),
+    "mimo": ("mimo", "qwen3"),
+    "gemma-4": ("gemma4",),
+    "nemotron-3": ("nemotron_3", "nano_v3", "deepseek-r1"),
+    "mistral": ("mistral",),
+    "qwen2.5": (),
+    "qwen3-coder": (),
+    "llama-3": (),
+    "llama-4": (),
+}
+_ANY = ("auto", "response_template")
+# Qwen3 `Instruct` checkpoints never think; the small Qwen3.5 ones do not unless asked to.
+_THINKS_NOT = re.compile(r"qwen-?3.*instruct|qwen-?3\.5-(0\.8|2|4|9)b", re.IGNORECASE)
+
+
+def derive(facts: Facts) -> dict[str, Any]:
+    """`launch.` tool_parser_fits, tool_parser_wanted, reasoning_parser_fits, reasoning_parser_wanted."""
+    family = str(facts.get("model.family") or "")
+    found = {
+        **_judge("tool", facts.get("flag.tool-call-parser"), _TOOLS.get(family)),
+        **_judge("reasoning", facts.get("flag.reasoning-parser"), _REASONING.get(family)),
+    }
+    plain = facts.get("model.chat_template_has_think") is False or _THINKS_NOT.search(
+        str(facts.get("model.name") or "")
+    )
+    if plain and "launch.reasoning_parser_fits" in found:
+        found.update({"launch.reasoning_parser_fits": False, "launch.reasoning_parser_wanted": "none"})
+    return found
+
+
+def _judge(kind: str, given: object, fitting: tuple[str, ...] | None) -> dict[str, Any]:
+    if not given or fitting is None:
+        return {}
+    return {
+        f"launch.{kind}_parser_fits": str(given) in fitting or str(given) in _ANY,
+        f"launch.{kind}_parser_wanted": " or ".join(fitting) or "none",
+    }

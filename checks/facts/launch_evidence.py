@@ -1,0 +1,93 @@
+"""Evidence of any origin → the flat Facts that rules see. Names and meanings are listed in docs/knowledge.md.
+
+Flags arrive in whatever spelling a person used and leave under their canonical (newest) names. Facts that need
+arithmetic or a table are added by `checks.facts.derived`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from checks.catalog.conditions import Facts, as_number
+from checks.engine.canonical import normalise
+from checks.engine.flag_schema import FlagSchema, load
+from checks.facts import derived
+from checks.vocabulary import Finding, FlagValue
+
+
+class Launch(Struct, frozen=True, kw_only=True):
+    """Everything known about one launch, before or after it happened. Absent keys mean nobody looked."""
+
+    engine: str | None = None
+    flags: Mapping[str, FlagValue] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    gpu: Mapping[str, Any] = field(default_factory=dict)  # name, sm, count, vram_gb, nvlink, platform
+    model: Mapping[str, Any] = field(default_factory=dict)
+    draft_model: Mapping[str, Any] = field(default_factory=dict)
+    packages: Mapping[str, str | None] = field(default_factory=dict)  # None: looked for, absent
+    host: Mapping[str, Any] = field(default_factory=dict)
+    observed: Mapping[str, Any] = field(default_factory=dict)  # what a caller saw: kind, sample
+
+
+_GPU_NAMES = {"name": "gpu_name", "count": "gpu_count"}
+
+
+def build(launch: Launch) -> tuple[Facts, list[Finding]]:
+    """Facts of a launch, and what was found while its flags were put under their canonical names."""
+    schema = load(launch.engine) if launch.engine else load_newest()
+    flags, findings = normalise(launch.flags, schema)
+    facts: dict[str, Any] = {"engine.version": launch.engine, "engine.known": schema.exact}
+    facts.update({f"flag.{name}": value for name, value in flags.items()})
+    facts.update({f"env.{name}": value for name, value in launch.env.items()})
+    facts.update({f"host.{_GPU_NAMES.get(name, name)}": value for name, value in launch.gpu.items()})
+    if "host.sm" in facts:
+        facts["host.sm"] = _sm(facts["host.sm"])
+    facts.setdefault("host.platform", "cuda")
+    facts.update(_model_facts("model", launch.model))
+    facts.update(_model_facts("draft", launch.draft_model))
+    facts.update({f"package.{name}": value for name, value in launch.packages.items()})
+    facts.update({f"host.{name}": value for name, value in launch.host.items()})
+    facts.update({f"observed.{name}": value for name, value in launch.observed.items()})
+    return derived.extend(facts), findings
+
+
+def _sm(value: Any) -> Any:
+    """120 of a compute capability however it is written: 120, "sm_120", "12.0", 12.0."""
+    number = as_number(str(value).lower().removeprefix("sm").lstrip("_")) if value is not None else None
+    if number is None:
+        return value
+    return round(number * 10) if number < 20 else int(number)
+
+
+def from_case(case: Mapping[str, Any]) -> Launch:
+    """The launch described by a case file (`launch check --case`). Raises ValueError with the offending key."""
+    parts = {}
+    for name in ("flags", "env", "gpu", "model", "draft_model", "packages", "host", "observed"):
+        value = case.get(name)
+        if value is None:
+            continue
+        if name == "model" and isinstance(value, str):
+            value = {"name": value}
+        if not isinstance(value, Mapping):
+            raise ValueError(f"`{name}` must be a mapping, not {type(value).__name__}")
+        parts[name] = value
+    engine = case.get("engine_version") or case.get("engine")
+    return Launch(engine=str(engine) if engine else None, **parts)
+
+
+def load_newest() -> FlagSchema:
+    """The schema of the newest release, for launches whose engine is unknown."""
+    return load("")
+
+
+def _model_facts(prefix: str, model: Mapping[str, Any]) -> dict[str, Any]:
+    facts = {f"{prefix}.{name}": value for name, value in model.items() if name != "quantization"}
+    if "quantization" in model:
+        quantization = model["quantization"] or {}
+        facts[f"{prefix}.quantized"] = bool(quantization)
+        facts[f"{prefix}.quant_method"] = quantization.get("quant_method")
+        facts.update({f"{prefix}.quant.{name}": value for name, value in quantization.items()})
+    return facts

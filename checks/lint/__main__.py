@@ -1,0 +1,33 @@
+"""`python -m checks.lint [FOLDER ..]`: every fault of the knowledge that ships, or of drafts judged together with it.
+
+Exit code 1 with any fault.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from checks.catalog.entries import entries
+from checks.catalog.entries import load as load_entry
+from checks.catalog.yaml_reader import YamlError
+from checks.during.signature_build import build
+from checks.lint.entry_faults import lint
+
+
+def main(words: Sequence[str] = ()) -> int:
+    """Print faults; the exit code. `words`: folders of drafts, judged together with the knowledge that ships."""
+    drafts = [Path(word) for word in words]
+    try:
+        faults = lint([load_entry(path) for path in drafts], build(drafts=drafts)) if drafts else lint()
+    except YamlError as error:
+        sys.stdout.write(f"{error}\n")
+        return 1
+    sys.stdout.write("".join(f"{fault}\n" for fault in faults))
+    sys.stdout.write(f"{len(drafts) or len(entries())} entries, {len(faults)} faults\n")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

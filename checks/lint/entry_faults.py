@@ -1,0 +1,135 @@
+"""What is wrong with entries of the knowledge, one line per fault.
+
+Every case of a rule behaves as stated; every match log is diagnosed as its cause and no miss log is; every flag that a
+rule or remedy names exists in some spelling in every release of its range; every regex compiles in both engines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from checks.after.probes.registry import probes
+from checks.before.rules import first_holding
+from checks.catalog.entries import Entry, entries
+from checks.catalog.line_patterns import re2_module
+from checks.catalog.yaml_reader import read
+from checks.during.reading import diagnose_chunks
+from checks.during.signature_build import build
+from checks.during.signature_index import Index
+from checks.engine.flag_history import canonical_elsewhere
+from checks.engine.flag_schema import available, load
+from checks.facts import derived
+from checks.vocabulary import Remedy, Role
+
+_PLACEHOLDER = re.compile(r"[<{]")
+
+
+def lint(items: Iterable[Entry] | None = None, index: Index | None = None) -> list[str]:
+    """Every fault of these entries (of all that ship, when left out), each as `slug: what is wrong`."""
+    chosen = tuple(entries() if items is None else items)
+    judge = index or build()
+    rules: tuple[Callable[[Entry], Iterator[str]], ...] = (
+        has_what_it_needs, names_known_flags, compiles, behaves_as_stated, names_known_probes,
+        lambda item: logs_behave(item, judge),
+    )  # fmt: skip
+    return [f"{item.id}: {fault}" for item in chosen for rule in rules for fault in rule(item)]
+
+
+def has_what_it_needs(item: Entry) -> Iterator[str]:
+    """Completeness: reasons, remedies, cases for rules, logs for patterns."""
+    if not item.title or not item.why:
+        yield "no `title`" if not item.title else "no `why`"
+    if item.role is Role.CAUSE and not item.remedies:
+        yield "no remedy"
+    for remedy in item.remedies:
+        if remedy == Remedy(engine=remedy.engine, when=remedy.when):
+            yield "a remedy that says nothing"
+    if item.before and {case.fires for case in item.cases} != {True, False}:
+        yield "`before` needs a case that fires and one that does not"
+    with_text = [pattern for pattern in item.during if pattern.all or pattern.anywhere]
+    if with_text and not list(item.folder.glob("match-*.log")):
+        yield "`during` needs a match-*.log"
+    if with_text and not list(item.folder.glob("miss-*.log")):
+        yield "`during` needs a miss-*.log"
+
+
+def names_known_flags(item: Entry) -> Iterator[str]:
+    """No rule or remedy may name a flag that does not exist where it applies."""
+    for rule in item.before:
+        for name in sorted(rule.when.names):
+            if name.startswith("flag.") and canonical_elsewhere(name.removeprefix("flag.")) is None:
+                yield f"no release has --{name.removeprefix('flag.')} (in `before`)"
+    for remedy in item.remedies:
+        yield from _remedy_faults(item, remedy)
+
+
+def _remedy_faults(item: Entry, remedy: Remedy) -> Iterator[str]:
+    for name in remedy.set:
+        if _PLACEHOLDER.search(name):
+            continue
+        absent = [
+            version
+            for version in available()
+            if remedy.engine.contains(version) and item.engine.contains(version) and load(version).spell(name) is None
+        ]
+        if absent and (remedy.engine.text or len(absent) == len(available())):
+            yield f"a remedy sets --{name}, which {', '.join(absent[:4])} does not have"
+
+
+def compiles(item: Entry) -> Iterator[str]:
+    """Both regex engines take every pattern, so that the fallback means the same."""
+    engine = re2_module()
+    for pattern in item.during:
+        for text in (*pattern.all, *pattern.anywhere, *pattern.without):
+            try:
+                re.compile(text)
+                if engine is not None:
+                    engine.compile(text)
+            except Exception as error:
+                yield f"`{text}` does not compile: {error}"
+
+
+def behaves_as_stated(item: Entry) -> Iterator[str]:
+    """Each case of `before`."""
+    for case in item.cases:
+        facts = derived.extend({"host.platform": "cuda", "engine.version": case.engine, **case.facts})
+        if (first_holding(item, facts) is not None) is not case.fires:
+            yield f"{case.where}: the rule {'does not fire' if case.fires else 'fires'}"
+
+
+def names_known_probes(item: Entry) -> Iterator[str]:
+    """A ledger entry may only be cleared by probes that exist."""
+    known = {probe.id for probe in probes()}
+    for name in item.cleared_by:
+        if name not in known:
+            yield f"cleared by `{name}`, which is no probe"
+
+
+def logs_behave(item: Entry, index: Index) -> Iterator[str]:
+    """match-*.log is recognised as this entry, miss-*.log is not."""
+    for path in sorted(item.folder.glob("*.log")):
+        found = diagnose_chunks([path.read_bytes()], index, facts_beside(path))
+        by_role = {
+            Role.CAUSE: {found.cause.id} if found.cause else set(),
+            Role.SYMPTOM: {match.id for match in found.symptoms},
+            Role.BENIGN: {match.id for match in found.dismissed},
+            Role.LEDGER: {match.id for match in found.ledger},
+        }
+        hit = item.id in by_role[item.role]
+        if hit is not path.name.startswith("match-"):
+            seen = ", ".join(sorted(by_role[item.role])) or "nothing"
+            yield f"{path.name} is recognised as {seen}"
+    for path in sorted(item.folder.glob("match-*.facts.yaml")):
+        if not path.with_name(path.name.replace(".facts.yaml", ".log")).exists():
+            found = diagnose_chunks([b""], index, read(path).plain())
+            if found.cause is None or found.cause.id != item.id:
+                yield f"{path.name} is recognised as {found.cause.id if found.cause else 'nothing'}"
+
+
+def facts_beside(path: Path) -> dict[str, Any]:
+    """What is known besides a log: `<log name>.facts.yaml`."""
+    beside = path.with_name(path.name.replace(".log", ".facts.yaml"))
+    return dict(read(beside).plain()) if beside.exists() else {}

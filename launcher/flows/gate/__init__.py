@@ -1,0 +1,1 @@
+"""Use cases around a change of profiles: judge it, replay recorded runs, try it on a host."""

@@ -1,0 +1,229 @@
+"""The tier that launches: old and new profile in turn on one host, validated and compared; then everything as before.
+
+Under a lock, within a budget of GPU minutes. What was running there is stopped first and started again at the end,
+whatever happens in between; what somebody else runs there is not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from checks.after.validation import as_dict
+from checks.vocabulary import Verdict
+from launcher.client.endpoint import planned
+from launcher.clock import Clock
+from launcher.errors import LauncherError
+from launcher.flows.diagnose.run_diagnosis import diagnose_run
+from launcher.flows.gate.set_aside import set_aside
+from launcher.flows.launch.launch import READY_WITHIN, Desk, Options, launch
+from launcher.flows.launch.stop_runs import stop
+from launcher.flows.validate.suite import validate
+from launcher.gate.compare import BETTER, INCONCLUSIVE, SAME, WORSE, compare, overall, pooled
+from launcher.gate.policy import HostTier
+from launcher.gate.queue import held
+from launcher.gate.report import Trial
+from launcher.profile.file import Profile
+from launcher.run.store import Run, State
+from launcher.transport.inventory import Host
+
+Measure = Callable[[Desk, Run, Profile], Mapping[str, Any]]
+OLD, NEW = "old", "new"
+# the launch itself asks the engine; what it refuses is diagnosed from its log
+_TRY = Options(validate=False, ask_engine=False)
+_PARALLEL = ("tp-size", "tensor-parallel-size", "tp", "pp-size", "pipeline-parallel-size")
+
+
+class Pair(Struct, frozen=True, kw_only=True):
+    """What is compared: two profiles, or one profile and a stored validation, or one with nothing."""
+
+    new: Profile
+    old: Profile | None = None
+    baseline: Mapping[str, Any] | None = None
+
+
+class Side(Struct, frozen=True, kw_only=True):
+    """What became of one launch."""
+
+    run: Run | None
+    validation: Mapping[str, Any] | None
+    problem: str = ""  # why there is no validation
+    spent: bool = False  # the budget ended it
+
+
+class BudgetSpent(LauncherError):
+    """The GPU minutes are used up."""
+
+
+class Budget:
+    """GPU minutes: the GPUs that a launch takes, from its beginning to the end of its stop."""
+
+    def __init__(self, minutes: float, clock: Clock) -> None:
+        self.seconds, self._clock, self._since = minutes * 60, clock, 0.0
+        self.used, self.gpus, self._running = 0.0, 1, False
+
+    def begin(self, gpus: int) -> None:
+        """A launch begins. Raises BudgetSpent."""
+        self.gpus = max(1, gpus)
+        self.check()
+        self._since, self._running = self._clock.monotonic(), True
+
+    def end(self) -> None:
+        """The launch is over."""
+        self.used, self._running = self.spent, False
+
+    @property
+    def spent(self) -> float:
+        """GPU seconds so far."""
+        return self.used + ((self._clock.monotonic() - self._since) * self.gpus if self._running else 0.0)
+
+    @property
+    def left(self) -> float:
+        """Seconds of wall time that are left on this host."""
+        return (self.seconds - self.spent) / self.gpus
+
+    def check(self) -> None:
+        """Raises BudgetSpent."""
+        if self.left <= 0:
+            raise BudgetSpent(f"the budget of {self.seconds / 60:g} GPU minutes is spent")
+
+
+def host_tier(
+    desk: Desk, pairs: Sequence[Pair], host: Host, limits: HostTier, measure: Measure | None = None
+) -> tuple[Trial, ...]:
+    """Every pair on the host. Raises LauncherError when the host cannot be had; nothing was stopped there then."""
+    with held(desk.transport, host.work_dir, wait=limits.wait * 60, who="launch gate", say=desk.observer.say):
+        budget, trials, lost = Budget(limits.budget, desk.clock), list[Trial](), list[str]()
+        with set_aside(desk, host, lost):
+            for pair in pairs:
+                trials.append(_trial(desk, pair, host, limits, budget, measure or measured(limits.suite, budget)))
+        return (*trials, *(Trial(profile="", host=host.name, verdict=WORSE, message=text) for text in lost))
+
+
+def measured(suite: str, budget: Budget) -> Measure:
+    """Validate with the probes of a suite; between two of them the budget is looked at."""
+
+    def measure(desk: Desk, run: Run, profile: Profile) -> Mapping[str, Any]:
+        def tell(verdict: Verdict) -> None:
+            desk.observer.verdict(verdict)
+            budget.check()
+
+        plan = run.plan
+        endpoint = planned(desk.transport, plan)
+        try:
+            return as_dict(
+                validate(
+                    endpoint,
+                    suite=suite,
+                    expect=profile.expectations,
+                    server_info={},
+                    clock=desk.clock,
+                    ledger=diagnose_run(run).ledger,
+                    progress=tell,
+                )
+            )
+        finally:
+            endpoint.close()
+
+    return measure
+
+
+def _trial(desk: Desk, pair: Pair, host: Host, limits: HostTier, budget: Budget, measure: Measure) -> Trial:
+    began = budget.used
+    sides: dict[str, list[Side]] = {OLD: [], NEW: []}
+    order = [NEW] * limits.rounds if pair.old is None else _order(limits.rounds)
+    for which in order:
+        profile = pair.new if which == NEW or pair.old is None else pair.old
+        desk.observer.say(f"{which} {profile.name} on {host.name}")
+        sides[which].append(_launch(desk, profile, host, budget, measure))
+        if sides[which][-1].problem:
+            break
+    verdict, message, comparisons = _verdict(pair, sides, limits.margin)
+    runs = tuple(side.run.id for which in (OLD, NEW) for side in sides[which] if side.run is not None)
+    return Trial(
+        profile=pair.new.name, host=host.name, verdict=verdict, message=message, comparisons=comparisons, runs=runs,
+        gpu_minutes=round((budget.used - began) / 60, 2),
+    )  # fmt: skip
+
+
+def _order(rounds: int) -> list[str]:
+    """Old, new, new, old, …: what drifts over time meets both alike."""
+    return [which for number in range(rounds) for which in ((OLD, NEW) if number % 2 == 0 else (NEW, OLD))]
+
+
+def _launch(desk: Desk, profile: Profile, host: Host, budget: Budget, measure: Measure) -> Side:
+    """One launch from start to stop; whatever happens, it does not stay behind."""
+    run: Run | None = None
+    try:
+        budget.begin(_gpus(profile))
+        within = min(float(profile.expect.get("ready-within", READY_WITHIN)), budget.left)
+        limited = replace(profile, expect={**profile.expect, "ready-within": within})
+        known = {item.id for item in desk.store.all()}
+        try:
+            outcome = launch(desk, limited, host, _TRY)
+            run = outcome.run
+        except BaseException:
+            run = next((item for item in desk.store.all() if item.id not in known), None)
+            raise
+        if outcome.state is not State.READY or run is None:
+            spent = outcome.state is State.TIMED_OUT and budget.left <= 1
+            named = f" ({outcome.diagnosis.sentence})" if outcome.diagnosis is not None else ""
+            return Side(run=run, validation=None, problem=f"{outcome.state}: {outcome.reason}{named}", spent=spent)
+        found = measure(desk, run, profile)
+        run.write("validation", found)
+        return Side(run=run, validation=found)
+    except BudgetSpent as error:
+        return Side(run=run, validation=None, problem=error.message, spent=True)
+    except LauncherError as error:
+        return Side(run=run, validation=None, problem=error.message)
+    finally:
+        if run is not None and run.read("plan") is not None and run.state is not State.REFUSED:
+            with suppress(LauncherError):
+                stop(desk, run)
+        budget.end()
+
+
+def _gpus(profile: Profile) -> int:
+    """GPUs that the launch takes: what its parallel sizes say."""
+    sizes = [str(item.value) for name, item in profile.flags.items() if name in _PARALLEL]
+    product = 1
+    for size in sizes:
+        product *= int(size) if size.isdigit() else 1
+    return product
+
+
+def _verdict(pair: Pair, sides: Mapping[str, Sequence[Side]], margin: float) -> tuple[str, str, tuple[Any, ...]]:
+    failed = {which: next((side for side in sides[which] if side.problem), None) for which in (OLD, NEW)}
+    old_failed, new_failed = failed[OLD], failed[NEW]
+    spent = next((side for side in (old_failed, new_failed) if side is not None and side.spent), None)
+    if spent is not None:
+        return INCONCLUSIVE, spent.problem, ()
+    if new_failed is not None:
+        return WORSE, f"the new profile does not run: {new_failed.problem}", ()
+    if old_failed is not None:
+        return INCONCLUSIVE, f"the old profile does not run either way: {old_failed.problem}", ()
+    new = pooled([side.validation for side in sides[NEW] if side.validation is not None])
+    if pair.old is not None:
+        old: Mapping[str, Any] = pooled([side.validation for side in sides[OLD] if side.validation is not None])
+        base = "the old profile"
+    elif pair.baseline is not None:
+        old, base = pair.baseline, "the stored baseline"
+    else:
+        return _alone(new)
+    comparisons = compare(old, new, margin)
+    verdict = overall(comparisons)
+    counts = {word: sum(1 for item in comparisons if item.verdict == word) for word in (BETTER, SAME, WORSE)}
+    told = ", ".join(f"{number} {word}" for word, number in counts.items() if number) or "nothing could be compared"
+    return verdict, f"against {base}: {told}", comparisons
+
+
+def _alone(new: Mapping[str, Any]) -> tuple[str, str, tuple[Any, ...]]:
+    """A new profile with nothing to compare it with."""
+    bad = [item["id"] for item in new["verdicts"] if item["outcome"] == "fail"]
+    if bad:
+        return WORSE, f"there is nothing to compare it with, and it fails {', '.join(bad[:4])}", ()
+    return SAME, "validated; there is nothing to compare it with", ()

@@ -1,0 +1,260 @@
+"""The gate of a change: base → affected profiles → static checks and policy → recorded runs → one Report.
+
+Nothing is printed and nothing in the repository is changed. The tier that launches is `gate_host`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from checks.catalog.yaml_reader import YamlError, read
+from checks.vocabulary import Severity
+from launcher.clock import Clock
+from launcher.errors import UsageError
+from launcher.flows.gate.replay_tier import replay_remarks, replay_tier
+from launcher.gate.affected import Sides, affected, means_all, old_profile
+from launcher.gate.git_history import Base, Git, changed_files, find_base, repository, write_snapshot
+from launcher.gate.judge import Case, judge, known_findings, own_rules
+from launcher.gate.policy import FILE, Policy, fits, load
+from launcher.gate.policy_baselines import baseline_remarks
+from launcher.gate.report import Affected, Place, Remark, Report, Status
+from launcher.gate.rulebook import Rulebook
+from launcher.gate.side import Broken, Side
+from launcher.gate.static import check_profile
+from launcher.knowledge_cache import rules
+from launcher.profile.file import Profile
+from launcher.transport.base import Transport
+
+TIERS = ("static", "replay", "host")
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """What the command line asks for."""
+
+    root: Path  # the folder that gate.yaml lies in, or would
+    base: str = ""
+    tier: str = "static"
+    everything: bool = False
+    only: tuple[str, ...] = ()  # patterns of profile names
+
+
+class Opened(Struct, frozen=True, kw_only=True):
+    """Both sides of the change, as long as the snapshot of the base exists."""
+
+    sides: Sides
+    base: Base
+    files: tuple[str, ...]
+    remarks: tuple[Remark, ...]
+
+
+def gate(request: Request, transport: Transport, clock: Clock, environ: Mapping[str, str]) -> Report:
+    """Judge a change up to the replay tier. Raises UsageError, YamlError for a faulty gate.yaml."""
+    with tempfile.TemporaryDirectory(prefix="gate-") as scratch:
+        return judge_change(request, open_sides(request, transport, environ, Path(scratch)), clock)
+
+
+def open_sides(request: Request, transport: Transport, environ: Mapping[str, str], scratch: Path) -> Opened:
+    """The working tree and its base, which is written below `scratch`."""
+    root = request.root.resolve()
+    git = repository(transport, root)
+    prefix = "" if root == git.top else f"{root.relative_to(git.top).as_posix()}/"
+    policy = load(root / FILE, f"{prefix}{FILE}")
+    base = find_base(git, request.base, environ)
+    files = changed_files(git, base)
+    new = Side(root, policy, prefix)
+    old, remarks = _base_side(git, base, policy, scratch, prefix)
+    machines, broken = new.machines()
+    for item in broken:
+        remarks.append(_broken(item, ""))
+    policy_differs = _policy_differs(new, old)
+    if policy_differs:
+        remarks.append(_policy_changed(prefix))
+    sides = Sides(
+        new=new,
+        old=old,
+        machines=machines,
+        old_machines=old.machines()[0] if old is not None else (),
+        everything=_everything(request.everything, means_all(policy, files), policy_differs),
+    )
+    return Opened(sides=sides, base=base, files=_relevant(files, policy, prefix), remarks=tuple(remarks))
+
+
+def judge_change(request: Request, opened: Opened, clock: Clock) -> Report:
+    """Everything up to the replay tier."""
+    began, today = clock.monotonic(), clock.now().date()
+    sides, policy = opened.sides, opened.sides.new.policy
+    reached = [item for item in affected(sides) if not request.only or fits(item.name, request.only)]
+    count_old = not (request.everything or means_all(policy, opened.files))
+    remarks, targets, checked = list(opened.remarks), 0, 0
+    book = Rulebook(rules())
+    for item in reached:
+        if item.change != "deleted":
+            more, seen = _judge_one(item, sides, book, today, count_old)
+            remarks, targets, checked = [*remarks, *more], targets + seen, checked + 1
+    remarks += baseline_remarks(sides.new, [item.name for item in reached])
+    replayed = replay_tier(sides.new, reached, everything=bool(sides.everything)) if request.tier != "static" else ()
+    remarks += replay_remarks(replayed, sides.new)
+    return Report(
+        tier=request.tier,
+        base=opened.base.commit,
+        base_note=opened.base.note,
+        affected=tuple(reached),
+        remarks=tuple(_once(remarks)),
+        files=opened.files,
+        replayed=replayed,
+        checked=checked,
+        targets=targets,
+        seconds=round(clock.monotonic() - began, 3),
+    )
+
+
+def _judge_one(item: Affected, sides: Sides, book: Rulebook, today: date, count_old: bool) -> tuple[list[Remark], int]:
+    """Remarks on one profile, and the number of launches that were judged for it."""
+    profile, policy = sides.new.profile(item.name), sides.new.policy
+    before = old_profile(item.name, sides)
+    if isinstance(profile, Broken):
+        same = isinstance(before, Broken) and before.message == profile.message
+        return [_broken(profile, item.name, Status.KNOWN if same and not policy.old_fails else Status.FAIL)], 0
+    old = before if isinstance(before, Profile) and count_old else None
+    if profile.abstract:
+        return _ratcheted(own_secrets(profile, sides.new), None, sides), 0
+    now = check_profile(profile, sides.machines, policy, book)
+    found = judge(Case(profile=profile, now=now), policy, sides.new, today)
+    if old is not None and not old.abstract and any(item.status is Status.FAIL for item in found):
+        known = known_findings(check_profile(old, sides.old_machines, policy, book))
+        found = judge(Case(profile=profile, now=now, before=known), policy, sides.new, today)
+    if not now.targets and not now.refused:
+        found.append(_no_release(profile, sides.new))
+    return [*found, *_ratcheted(own_rules(profile, policy, sides.new), old, sides)], len(now.targets)
+
+
+def own_secrets(profile: Profile, side: Side) -> list[Remark]:
+    """Of an abstract profile only what must never be in a file matters: the rest is judged with its children."""
+    return [item for item in own_rules(profile, Policy(), side) if item.rule == "secret-in-profile"]
+
+
+def _ratcheted(remarks: list[Remark], old: Profile | None, sides: Sides) -> list[Remark]:
+    """Rules of the policy that the profile broke before are reported, not held against the change."""
+    if old is None or sides.old is None or sides.new.policy.old_fails:
+        return remarks
+    before = {(item.rule, item.message) for item in own_rules(old, sides.new.policy, sides.old)}
+    return [
+        replace(item, status=Status.KNOWN)
+        if (item.rule, item.message) in before and item.rule != "secret-in-profile"
+        else item
+        for item in remarks
+    ]
+
+
+def _base_side(git: Git, base: Base, policy: Policy, scratch: Path, prefix: str) -> tuple[Side | None, list[Remark]]:
+    if not base.commit:
+        return None, []
+    write_snapshot(git, base.commit, [f"{prefix}{FILE}"], scratch)
+    root = scratch / prefix if prefix else scratch
+    remarks = []
+    try:
+        old = load(root / FILE)
+    except YamlError as error:
+        old = policy
+        message = f"gate.yaml of the base cannot be read ({error.message}): the new one was taken for both sides"
+        remarks.append(
+            Remark(rule="gate-policy-changed", status=Status.NOTE, severity=Severity.WARNING, message=message,
+                   place=Place(path=f"{prefix}{FILE}"))
+        )  # fmt: skip
+    under = [f"{prefix}{name}".rstrip("/") for name in (*old.profiles, old.hosts, old.facts)]
+    write_snapshot(git, base.commit, under, scratch)
+    _outside_facts(git, base, root, old, prefix, scratch)
+    return Side(root, old, prefix), remarks
+
+
+def _outside_facts(git: Git, base: Base, root: Path, policy: Policy, prefix: str, scratch: Path) -> None:
+    """Facts files that hosts.yaml names and that lie elsewhere."""
+    try:
+        hosts = read(root / policy.hosts).mapping().get("hosts")
+        entries = hosts.mapping().values() if hosts is not None and hosts.value is not None else ()
+        named = [item.text() for node in entries if node.value and (item := node.get("facts")) is not None]
+    except YamlError:
+        return
+    write_snapshot(git, base.commit, [f"{prefix}{name.removeprefix('./')}" for name in named], scratch)
+
+
+def _everything(asked: bool, named: str, policy_differs: bool) -> str:
+    """Why every profile is judged; empty when only those are that the change reaches."""
+    if asked:
+        return "asked for by --all"
+    return f"{named} changed" if named else "the policy changed" if policy_differs else ""
+
+
+def _policy_differs(new: Side, old: Side | None) -> bool:
+    if old is None:
+        return False
+
+    def content(side: Side) -> object:
+        path = side.root / FILE
+        try:
+            return read(path).plain() if path.exists() else {}
+        except YamlError:
+            return None
+
+    return content(new) != content(old)
+
+
+def _policy_changed(prefix: str) -> Remark:
+    return Remark(
+        rule="gate-policy-changed",
+        status=Status.NOTE,
+        severity=Severity.WARNING,
+        message="this change also changes what the gate asks for: whoever owns the policy should look at it",
+        place=Place(path=f"{prefix}{FILE}"),
+    )
+
+
+def _broken(item: Broken, profile: str, status: Status = Status.FAIL) -> Remark:
+    return Remark(
+        rule="file-unreadable", status=status, severity=Severity.ERROR, message=item.message, place=item.place,
+        profile=profile, remedies=(item.hint,) if item.hint else (),
+    )  # fmt: skip
+
+
+def _no_release(profile: Profile, side: Side) -> Remark:
+    return Remark(
+        rule="range-without-known-release",
+        status=Status.INCONCLUSIVE,
+        severity=Severity.WARNING,
+        message=f"no known release lies in {profile.engine.text}: nothing was checked",
+        place=side.place(profile.path),
+        profile=profile.name,
+    )
+
+
+def _relevant(files: tuple[str, ...], policy: Policy, prefix: str) -> tuple[str, ...]:
+    """Changed files that the gate reads."""
+    folders = tuple(f"{prefix}{name.rstrip('/')}/" for name in (*policy.profiles, policy.facts))
+    single = {f"{prefix}{name}" for name in (policy.hosts, FILE)}
+    return tuple(path for path in files if path in single or path.startswith(folders) or means_all(policy, (path,)))
+
+
+def _once(remarks: list[Remark]) -> list[Remark]:
+    """The same remark on the same line only once: a broken parent breaks every child."""
+    found: dict[tuple[str, str, str], Remark] = {}
+    for item in remarks:
+        key = (item.rule, str(item.place), item.message)
+        if key not in found:
+            found[key] = item
+        elif item.profile and item.profile not in found[key].profile.split(", "):
+            found[key] = replace(found[key], profile=f"{found[key].profile}, {item.profile}")
+    order = list(Status)
+    return sorted(found.values(), key=lambda item: (order.index(item.status), item.place.path, item.place.line))
+
+
+def check_tier(tier: str) -> str:
+    """The tier, if there is one of that name. Raises UsageError."""
+    if tier not in TIERS:
+        raise UsageError(f"no tier `{tier}`", hint=f"known: {', '.join(TIERS)}")
+    return tier

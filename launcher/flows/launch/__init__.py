@@ -1,0 +1,1 @@
+"""Use cases around a start: launch, attach, stop, ask the engine."""

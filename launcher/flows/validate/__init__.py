@@ -1,0 +1,1 @@
+"""Use cases around a running server: the suite, soaking, external evaluations, baselines."""

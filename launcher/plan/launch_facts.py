@@ -1,0 +1,212 @@
+"""Raw host facts → what rules see. The asking is done by `hostside/host_facts.py`, recorded answers test this.
+
+Names are those of docs/knowledge.md, which are also those of a case file, so that a live host, a captured facts file
+and a bug report are judged by the same rules.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from checks.facts.derived.tables import requirements
+from checks.facts.launch_evidence import Launch
+from checks.vocabulary import FlagValue
+from launcher.errors import UsageError
+
+GIB = 1 << 30
+OURS = "SGLANG_LAUNCHER_"  # variables of this program, which the engine's tables do not know
+_TOOLS = ("nvcc", "cuda_home", "gcc", "ninja", "cuobjdump")
+WRITER = "`launch facts --host HOST --out FILE` writes them"
+_FORMS = {"host": dict, "engine": dict, "toolchain": dict, "model": dict, "draft_model": dict, "gpus": list}
+_CONFIG_SKIPPED = {
+    "quantization_config",
+    "text_config",
+    "torch_dtype",
+    "transformers_version",
+    "auto_map",
+    "id2label",
+    "label2id",
+}
+
+
+def read_recorded(path: Path) -> dict[str, Any]:
+    """Facts that `launch facts` wrote into a file. Raises UsageError naming what has another form."""
+    try:
+        raw = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"recorded facts cannot be read: {error}", where=str(path)) from error
+    if not isinstance(raw, dict) or "host" not in raw:
+        raise UsageError("this file holds no facts of a host", where=str(path), hint=WRITER)
+    if fault := _fault_of(raw):
+        raise UsageError(f"facts of another form: {fault}", where=str(path), hint=WRITER)
+    return raw
+
+
+def _fault_of(raw: Mapping[str, Any]) -> str:
+    for name, kind in _FORMS.items():
+        value = raw.get(name)
+        if value is not None and not isinstance(value, kind):
+            return f"`{name}` is {type(value).__name__}, not {kind.__name__}"
+    if not isinstance((raw.get("engine") or {}).get("packages") or {}, dict):
+        return "`engine.packages` is no mapping"
+    return "" if all(isinstance(gpu, dict) for gpu in raw.get("gpus") or ()) else "`gpus` holds what is no mapping"
+
+
+def to_launch(
+    raw: Mapping[str, Any], flags: Mapping[str, FlagValue], env: Mapping[str, str], asked_packages: Iterable[str] = ()
+) -> Launch:
+    """The launch of these flags there. What is not installed of `asked_packages`, and of what the release requires,
+    becomes known-absent."""
+    installed = dict((raw.get("engine") or {}).get("packages") or {})
+    required = requirements(engine_version(raw))
+    asked = (*asked_packages, *(required.requires if required else ()))
+    packages: dict[str, str | None] = dict.fromkeys(asked) if installed else {}
+    packages.update(installed)
+    engine = raw.get("engine") or {}
+    if engine.get("torch"):
+        packages["torch"] = (
+            engine["torch"] if "+" in engine["torch"] else _with_cuda(engine["torch"], engine.get("torch_cuda"))
+        )
+    return Launch(
+        engine=engine_version(raw),
+        flags=flags,
+        env={n: v for n, v in {**(raw.get("host") or {}).get("env", {}), **env}.items() if not n.startswith(OURS)},
+        gpu=gpu_facts(raw, flags),
+        model=model_facts(raw.get("model")),
+        draft_model=model_facts(raw.get("draft_model")),
+        packages=packages,
+        host=host_facts(raw),
+    )
+
+
+def engine_version(raw: Mapping[str, Any]) -> str | None:
+    """Version of the engine on the host; None when there is none."""
+    packages = (raw.get("engine") or {}).get("packages") or {}
+    version = packages.get("sglang")
+    return str(version) if version else None
+
+
+def gpu_facts(raw: Mapping[str, Any], flags: Mapping[str, FlagValue]) -> dict[str, Any]:
+    """The GPUs as one kind: name, sm (120 for compute capability 12.0), count, vram_gb, nvlink, platform."""
+    gpus = raw.get("gpus") or []
+    if not gpus:
+        return {"count": 0, "platform": "cpu"} if flags.get("device") == "cpu" else {}
+    first = gpus[0]
+    capability = str(first.get("compute_cap", "")).split(".")
+    found: dict[str, Any] = {
+        "name": str(first["name"]).removeprefix("NVIDIA "),
+        "count": len(gpus),
+        "platform": "cpu" if flags.get("device") == "cpu" else "cuda",
+        "vram_gb": round(_mib(first.get("memory.total")) / 1024),
+    }
+    if len(capability) == 2 and all(part.isdigit() for part in capability):
+        found["sm"] = int(capability[0]) * 10 + int(capability[1])
+    if len(gpus) > 1 and raw.get("topology"):
+        found["nvlink"] = bool(re.search(r"\bNV\d+\b", raw["topology"]))
+    return found
+
+
+def host_facts(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """`host.*` beside the GPUs; only what was really found out."""
+    host, tools, gpus = raw.get("host") or {}, raw.get("toolchain") or {}, raw.get("gpus") or []
+    limits, port = host.get("limits") or {}, raw.get("port") or {}
+    memlock = limits.get("memlock")
+    found = {
+        "driver": gpus[0].get("driver_version") if gpus else None,
+        "driver_cuda": tools.get("driver_cuda"),
+        "shm_gb": _gib((host.get("shm") or {}).get("total")),
+        "memlock_kb": memlock // 1024 if isinstance(memlock, int) else None,
+        "memory_limit_gb": _gib(host.get("memory_limit")),
+        "free_memory_gb": _gib((host.get("memory") or {}).get("available")),
+        "gpu_free_gb": [round(_mib(gpu.get("memory.free")) / 1024, 1) for gpu in gpus] or None,
+        "gpus_visible": len(gpus) if gpus else None,
+        "gpu_processes": len(raw.get("gpu_processes") or []) if gpus else None,
+        "peer_access": peer_access(raw.get("peer_read")) if len(gpus) > 1 else None,
+        "rdma_devices": host.get("rdma_devices"),
+        "peermem": host.get("peermem"),
+        "hf_token": host.get("hf_token"),
+        "in_container": host.get("in_container"),
+        "numa_nodes": host.get("numa_nodes"),
+        "operating_system": host.get("system"),
+        "glibc": str(host.get("libc", "")).rpartition(" ")[2] or None,
+        "process_limit": limits.get("nproc"),
+        "python_headers": (raw.get("engine") or {}).get("headers"),
+        "platform_plugins": (raw.get("engine") or {}).get("plugins"),
+        "ports_in_use": [raw["asked"]["port"]] if port and not port.get("free") and "asked" in raw else [],
+        "proxies": sorted(host.get("proxies") or {}),
+    }
+    known = {name: value for name, value in found.items() if value is not None}
+    if "memlock" in limits and memlock is None:
+        known["memlock_kb"] = 1 << 40  # unlimited
+    # looked for and absent is something else than not looked for: rules see null
+    return {**known, **{name: tools.get(name) for name in _TOOLS if name in tools}}
+
+
+def peer_access(matrix: str | None) -> bool | None:
+    """Whether every GPU can read every other one, out of `nvidia-smi topo -p2p r`; None when it did not say."""
+    cells = re.findall(r"\b(OK|CNS|GNS|TNS|NS|DR|U)\b", (matrix or "").split("Legend")[0])
+    return all(cell == "OK" for cell in cells) if cells else None
+
+
+def model_facts(seen: Mapping[str, Any] | None) -> dict[str, Any]:
+    """`model.*` from what the checkpoint folder holds; a hub id that is not here yields almost nothing."""
+    if not seen:
+        return {}
+    if not seen.get("path_exists"):
+        return {
+            "name": seen["path"],
+            "path_exists": None if seen.get("hub_id") else False,
+            "in_local_cache": seen.get("in_local_cache"),
+        }
+    config = _mapping(seen.get("config"))
+    text = _mapping(config.get("text_config"))
+    values = {k: v for k, v in {**config, **text}.items() if k not in _CONFIG_SKIPPED and not isinstance(v, dict)}
+    if config.get("architectures"):
+        values["architectures"] = config["architectures"]
+    quantization = config.get("quantization_config") or (seen.get("quant_config") or {}).get("quantization")
+    mtp = seen.get("mtp_dtypes") or []
+    return {
+        **values,
+        "name": config.get("_name_or_path") or seen["path"],
+        "path_exists": True,
+        "config_readable": bool(config) and "error" not in config,
+        "quantization": _quantization(quantization, seen.get("quant_config")),
+        "scale_fmt": (quantization or {}).get("scale_fmt"),
+        **({"weights_gb": round(seen["weight_bytes"] / 1e9, 3)} if seen["weight_bytes"] else {}),
+        "files": seen["files"],
+        "weight_files": seen["weight_files"],
+        "has_tokenizer": seen["has_tokenizer"],
+        "has_chat_template": seen["has_chat_template"],
+        **({"has_mtp_weights": seen["has_mtp_weights"]} if seen.get("has_mtp_weights") is not None else {}),
+        **({"has_kv_scales": seen["has_kv_scales"]} if seen.get("has_kv_scales") is not None else {}),
+        **({"mtp_dtype": {"BF16": "bfloat16", "F16": "float16"}.get(mtp[0], mtp[0])} if mtp else {}),
+    }
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _quantization(found: Mapping[str, Any] | None, modelopt: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if not found:
+        return None
+    return {**({"quant_method": "modelopt"} if modelopt and "quant_method" not in found else {}), **found}
+
+
+def _with_cuda(version: str, cuda: str | None) -> str:
+    return f"{version}+cu{cuda.replace('.', '')}" if cuda else version
+
+
+def _gib(size: object) -> float | None:
+    return round(size / GIB, 1) if isinstance(size, int) else None
+
+
+def _mib(text: object) -> float:
+    try:
+        return float(str(text))
+    except ValueError:
+        return 0.0

@@ -1,0 +1,170 @@
+"""Profile × host facts × flag schema → LaunchPlan. Pure: everything needed to repeat the launch, and no secret."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
+
+from checks.engine.flag_schema import FlagSchema
+from checks.vocabulary import FlagValue
+from launcher.errors import PlanRefused
+from launcher.profile.file import Profile
+from launcher.secrets import FROM_ENV, is_secret
+
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", "30000"
+# Without it a `print` of the engine reaches the log only when it ends; SPT_NOENV keeps /proc/PID/environ readable,
+# where the run id is looked for (setproctitle overwrites it otherwise).
+ALWAYS_ENV = {"PYTHONUNBUFFERED": "1", "SPT_NOENV": "1"}
+CONFIG_SINCE = "0.5.3"  # --config FILE: the way for secret flags past argv
+
+
+class LaunchPlan(Struct, frozen=True, kw_only=True):
+    """One launch on one host, fully decided."""
+
+    profile: str
+    digest: str
+    host: str
+    engine: str  # version on the host
+    python: str
+    work_dir: str
+    flags: Mapping[str, FlagValue]  # as spelled for that engine, without dashes, secrets left out
+    env: Mapping[str, str]
+    secret_env: tuple[str, ...] = ()  # names; values are fetched when the run starts
+    secret_flags: Mapping[str, str] = field(default_factory=dict)  # flag → variable that holds its value
+    model_path: str = ""
+    served_name: str = ""
+    server_host: str = DEFAULT_HOST
+    server_port: int = int(DEFAULT_PORT)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The engine's command line. `sglang.launch_server` exists in every release."""
+        words = [self.python, "-m", "sglang.launch_server"]
+        if self.secret_flags:
+            words += ["--config", "secrets.yaml"]
+        return (*words, *self.flag_words)
+
+    @property
+    def flag_words(self) -> tuple[str, ...]:
+        """Its flags alone, without secret ones: these come in a file that is only there at a launch."""
+        return tuple(word for name, value in self.flags.items() for word in render_flag(name, value))
+
+    @property
+    def probe_host(self) -> str:
+        """The address at which the host itself reaches the server."""
+        return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self.server_host, self.server_host)
+
+    def to_json(self) -> dict[str, Any]:
+        """As stored in the Run."""
+        return {**asdict(self), "argv": list(self.argv), "command_line": shlex.join(self.argv)}
+
+
+def from_json(data: Mapping[str, Any]) -> LaunchPlan:
+    """The plan of a stored Run."""
+    fields = {name: data[name] for name in LaunchPlan.__struct_fields__ if name in data}
+    for name in ("secret_env", "notes"):
+        fields[name] = tuple(fields.get(name, ()))
+    return LaunchPlan(**fields)
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """Where the engine is, as the plan needs it."""
+
+    host: str
+    engine: str  # version
+    python: str
+    work_dir: str
+    home: str = ""  # what `~` means there
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+def make_plan(profile: Profile, schema: FlagSchema, target: Target) -> LaunchPlan:
+    """The plan. Raises PlanRefused when the profile cannot be launched at all, whatever the engine may say."""
+    if profile.abstract:
+        raise PlanRefused(f"`{profile.name}` is abstract: it only serves to be extended", where=profile.path)
+    flags = {name: _at_home(value, target.home) for name, value in offline_flags(profile).items()}
+    secret_flags = {name: str(value).removeprefix(FROM_ENV) for name, value in flags.items() if is_secret(name)}
+    spelled, notes = spell({name: value for name, value in flags.items() if name not in secret_flags}, schema)
+    model_path = str(flags.get("model-path") or flags.get("model") or "")
+    return LaunchPlan(
+        profile=profile.name,
+        digest=profile.digest,
+        host=target.host,
+        engine=target.engine,
+        python=target.python,
+        work_dir=target.work_dir,
+        flags=spelled,
+        env={**ALWAYS_ENV, **target.env, **{n: e.value for n, e in profile.env.items() if not e.secret}},
+        secret_env=tuple(sorted({*(n for n, e in profile.env.items() if e.secret), *secret_flags.values()})),
+        secret_flags=secret_flags,
+        model_path=model_path,
+        served_name=str(flags.get("served-model-name") or model_path),
+        server_host=str(flags["host"]),
+        server_port=_port(flags["port"], profile),
+        notes=tuple(notes),
+    )
+
+
+def offline_flags(profile: Profile) -> dict[str, FlagValue]:
+    """Every flag the engine will get, before a host is known: the profile's, its model's, and where to listen."""
+    flags: dict[str, FlagValue] = {name: item.value for name, item in profile.flags.items()}
+    if "model-path" not in flags and "model" not in flags and "path" in profile.model:
+        flags = {"model-path": profile.model["path"].value, **flags}
+    if "served-name" in profile.model:
+        flags.setdefault("served-model-name", profile.model["served-name"].value)
+    flags.setdefault("host", DEFAULT_HOST)
+    flags.setdefault("port", DEFAULT_PORT)
+    return flags
+
+
+def _at_home(value: FlagValue, home: str) -> FlagValue:
+    """`~/x` as the host's home has it: neither the engine nor a quoted word expands it."""
+    return home + value[1:] if home and isinstance(value, str) and value.startswith("~/") else value
+
+
+def spell(flags: Mapping[str, FlagValue], schema: FlagSchema) -> tuple[dict[str, FlagValue], list[str]]:
+    """Flags under the names of this engine; what had to be renamed is said. Unknown ones stay as they are typed."""
+    spelled: dict[str, FlagValue] = {}
+    notes = []
+    for name, value in flags.items():
+        if value is False:
+            spelled.update(switched_off(name, schema))
+            continue
+        here = schema.spell(name) or name
+        if here != name:
+            notes.append(f"--{name} is spelled --{here} in {schema.version}")
+        spelled[here] = value
+    return spelled, notes
+
+
+def switched_off(name: str, schema: FlagSchema) -> dict[str, FlagValue]:
+    """`false`: the `--no-` form where the engine has one; elsewhere a switch is off when it is left out."""
+    found = schema.find(name).flag
+    return {f"no-{schema.spell(name) or name}": True} if found is not None and found.negatable else {}
+
+
+def render_flag(name: str, value: FlagValue) -> list[str]:
+    """Words of one flag. A value that begins with a dash is joined with `=`, or argparse would take it for a flag."""
+    match value:
+        case True:
+            return [f"--{name}"]
+        case False:
+            return []
+        case list():
+            return [f"--{name}", *value]
+        case str() if value.startswith("-"):
+            return [f"--{name}={value}"]
+        case _:
+            return [f"--{name}", str(value)]
+
+
+def _port(value: FlagValue, profile: Profile) -> int:
+    if isinstance(value, str) and value.isdigit() and 0 < int(value) < 65536:
+        return int(value)
+    setting = profile.flags.get("port")
+    raise PlanRefused(f"`{value}` is not a port", where=setting.where if setting else profile.path)

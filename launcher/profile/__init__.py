@@ -1,0 +1,1 @@
+"""Profiles: one file, its parents and overrides, and the schema for editors."""

@@ -1,0 +1,219 @@
+"""One profile file → Profile, without what it extends: records, keys, types, and errors that point at the character.
+
+Where files are looked for and how `extends` joins them is `profiles`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from msgspec import Struct, field
+
+from checks.after.probes.expectations import ExpectError, parse_expect
+from checks.catalog.yaml_reader import Node, YamlError, did_you_mean
+from checks.vocabulary import EngineRange, FlagValue
+from launcher.secrets import FROM_ENV, is_secret
+
+KEYS = ("why", "extends", "engine", "model", "hardware", "flags", "env", "expect", "accept", "abstract")
+MODEL_KEYS = ("path", "name", "served-name")
+HARDWARE_KEYS = ("gpu", "count", "platform", "note")
+ACCEPT_KEYS = ("id", "reason", "until", "owner")
+
+
+class Setting(Struct, frozen=True, kw_only=True):
+    """One value and where it was written (file:line:column, or `--set`)."""
+
+    value: FlagValue
+    where: str
+    why: str = ""
+    engine: EngineRange = field(default_factory=EngineRange)  # releases that get it
+
+
+class EnvSetting(Struct, frozen=True, kw_only=True):
+    """An environment variable; a secret one has no value here, it is read from the launcher's own environment."""
+
+    value: str
+    where: str
+    why: str = ""
+    secret: bool = False
+    engine: EngineRange = field(default_factory=EngineRange)
+
+
+class Accepted(Struct, frozen=True, kw_only=True):
+    """A finding that somebody decided to live with, and why, and until when."""
+
+    id: str
+    reason: str
+    where: str
+    until: date | None = None
+    owner: str = ""
+
+
+class Profile(Struct, frozen=True, kw_only=True):
+    """What to serve and how, before a host is known."""
+
+    name: str
+    path: str
+    why: str = ""
+    abstract: bool = False
+    parents: tuple[str, ...] = ()  # every file it was read from, nearest first
+    engine: EngineRange = field(default_factory=EngineRange)
+    model: Mapping[str, Setting] = field(default_factory=dict)
+    hardware: Mapping[str, Setting] = field(default_factory=dict)
+    flags: Mapping[str, Setting] = field(default_factory=dict)
+    env: Mapping[str, EnvSetting] = field(default_factory=dict)
+    expect: Mapping[str, Any] = field(default_factory=dict)
+    accept: tuple[Accepted, ...] = ()
+
+    @property
+    def expectations(self) -> dict[str, Any]:
+        """`expect`, with the accepted findings that are open warnings of a log rather than findings of a check."""
+        accepted = {a.id: {"reason": a.reason, **({"until": str(a.until)} if a.until else {})} for a in self.accept}
+        return {**self.expect, **({"accept_warnings": accepted} if accepted else {})}
+
+    @property
+    def digest(self) -> str:
+        """Twelve hex digits that change exactly when what is launched changes (not comments, not formatting)."""
+        content = {
+            "flags": {name: [item.value, item.engine.text] for name, item in sorted(self.flags.items())},
+            "env": {name: [item.value, item.engine.text] for name, item in sorted(self.env.items())},
+            "model": {name: item.value for name, item in sorted(self.model.items())},
+            "engine": self.engine.text,
+        }
+        import hashlib  # loads OpenSSL
+
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def parse_profile(name: str, path: str, node: Node) -> Profile:
+    """The file's own content. Raises YamlError."""
+    why, expect, abstract, accept = (node.get(key) for key in ("why", "expect", "abstract", "accept"))
+    return Profile(
+        name=name,
+        path=path,
+        parents=(path,),
+        why=why.text().strip() if why else "",
+        abstract=abstract.flag() if abstract else False,
+        engine=_range(node.get("engine")),
+        model=_settings(node, "model", MODEL_KEYS),
+        hardware=_settings(node, "hardware", HARDWARE_KEYS),
+        flags=_settings(node, "flags", None),
+        env={key: _env(key, value) for key, value in children(node, "env").items() if value.value is not None},
+        expect=_expectations(expect) if expect else {},
+        accept=tuple(_accepted(item) for item in (accept.sequence() if accept else [])),
+    )
+
+
+def _expectations(node: Node) -> dict[str, Any]:
+    """As written, in one spelling, so that a child replaces what its parent says."""
+    found = {key.replace("_", "-"): item.plain() for key, item in node.mapping().items()}
+    for key, item in node.mapping().items():
+        try:
+            parse_expect({key: item.plain()})
+        except ExpectError as error:
+            raise YamlError(str(error), node.key_where(key)) from error
+    return found
+
+
+def _range(node: Node | None) -> EngineRange:
+    if node is None:
+        return EngineRange()
+    try:
+        chosen = EngineRange(node.text())
+        chosen.contains("0.5.10")
+    except ValueError as error:
+        raise node.fail(f"`{node.text()}` is not a version range", "write '>=0.5.10,<0.5.20'") from error
+    return chosen
+
+
+def _settings(node: Node, section: str, allowed: tuple[str, ...] | None) -> dict[str, Setting]:
+    found = {}
+    for key, value in children(node, section).items():
+        where = node.need(section).key_where(key)
+        if allowed is not None and key not in allowed:
+            raise YamlError(f"unknown key `{key}` under `{section}`", where, did_you_mean(key, allowed))
+        if value.value is not None:
+            found[flag_name(key) if allowed is None else key] = _setting(key, value, where)
+    return found
+
+
+def children(node: Node, section: str) -> dict[str, Node]:
+    """Keys of a section; none when it is not there."""
+    child = node.get(section)
+    return child.mapping() if child else {}
+
+
+def flag_name(key: str) -> str:
+    """A flag as rules know it: hyphens, no leading dashes."""
+    return key.lstrip("-").replace("_", "-")
+
+
+def _setting(name: str, node: Node, where: str) -> Setting:
+    why = engine = None
+    inner = node
+    if isinstance(node.value, dict):
+        node.mapping(("value", "why", "engine"))
+        inner, why, engine = node.need("value"), node.get("why"), node.get("engine")
+    value = value_of(inner)
+    if is_secret(name) and not str(value).startswith(FROM_ENV):
+        raise inner.fail(f"`{name}` is a secret: it must not stand in a file", "write env:NAME and export NAME")
+    return Setting(value=value, where=where, why=why.text().strip() if why else "", engine=_range(engine))
+
+
+def value_of(node: Node) -> FlagValue:
+    """The value of a flag. Raises YamlError for what no flag can be."""
+    match node.value:
+        case bool():
+            return node.value
+        case list():
+            return [item.text() for item in node.value]
+        case dict():
+            raise node.fail("a flag is text, a number, true, false or a list", "JSON values are written in quotes")
+        case _:
+            return node.text()
+
+
+def _env(name: str, node: Node) -> EnvSetting:
+    if not name.replace("_", "").isalnum() or name[0].isdigit():
+        raise node.fail(f"`{name}` is not the name of an environment variable")
+    if isinstance(node.value, dict):
+        node.mapping(("value", "why", "secret", "engine"))
+        secret, why, value = node.get("secret"), node.get("why"), node.get("value")
+        return EnvSetting(
+            value=_env_text(value) if value else "",
+            where=node.where,
+            why=why.text() if why else "",
+            secret=_checked_secret(name, node, secret.flag() if secret else is_secret(name)),
+            engine=_range(node.get("engine")),
+        )
+    return EnvSetting(value=_env_text(node), where=node.where, secret=_checked_secret(name, node, is_secret(name)))
+
+
+def _checked_secret(name: str, node: Node, secret: bool) -> bool:
+    if secret and not (isinstance(node.value, dict) and node.get("value") is None):
+        raise node.fail(
+            f"`{name}` looks like a secret: it must not stand in a file", "write {secret: true} and export it"
+        )
+    return secret
+
+
+def _env_text(node: Node) -> str:
+    if isinstance(node.value, bool):
+        return "1" if node.value else "0"
+    return node.text()
+
+
+def _accepted(node: Node) -> Accepted:
+    node.mapping(ACCEPT_KEYS)
+    until, owner = node.get("until"), node.get("owner")
+    try:
+        day = date.fromisoformat(until.text()) if until else None
+    except ValueError as error:
+        raise until.fail(f"`{until.text()}` is not a date", "write 2027-03-31") from error  # type: ignore[union-attr]
+    reason = node.need("reason").text().strip()
+    return Accepted(
+        id=node.need("id").text(), reason=reason, where=node.where, until=day, owner=owner.text() if owner else ""
+    )

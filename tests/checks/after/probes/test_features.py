@@ -1,0 +1,94 @@
+"""Parsers and models that do not fit, as SmolLM2-135M showed them on the real engine (0.5.23, CPU)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from checks.after.probes.accuracy import load_set
+from checks.after.probes.context import Context, Server
+from checks.after.probes.exchange import Answer
+from checks.vocabulary import Outcome
+from tests.support.driving import drive, said
+
+TOOLS = Context(server=Server(model="smol", running=8, tool_parser="qwen25"))
+THINKS = Context(server=Server(model="smol", running=8, reasoning_parser="deepseek-r1"))
+PROSE = said("The weather in Paris is currently a mix of warm and cool.", finish="length")
+FORCED = '[{"type": "text", "content": "The weather in Paris is quite...interesting."}]'
+
+
+def called(arguments: str, finish: str = "tool_calls") -> Answer:
+    call = {"id": "1", "type": "function", "function": {"name": "get_weather", "arguments": arguments}}
+    return Answer(path="/v1/chat/completions", status=200, finish=finish, tool_calls=(call,))
+
+
+@pytest.mark.parametrize(
+    ("forced", "said_of_it"),
+    [
+        (PROSE, "the model calls no tool"),
+        (called('{"city": "Paris"}'), "the model calls the tool only when it must: "),
+        (called(FORCED), "and then wrongly (the arguments lack `city`"),
+    ],
+)
+def test_a_model_that_does_not_call_by_itself_decides_nothing_about_the_parser(forced: Answer, said_of_it: str) -> None:
+    verdict, asked = drive("tool-call", [[PROSE, PROSE], [forced]], TOOLS)
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert said_of_it in verdict.message
+    assert "whether parser qwen25 fits is not decided" in verdict.message
+    assert (asked[-1].payload or {})["tool_choice"] == "required"
+
+
+def test_a_forced_call_that_is_left_in_the_text_is_the_parser_s_fault_all_the_same() -> None:
+    left = said('<tool_call>{"name": "get_weather"}</tool_call>')
+    verdict, _ = drive("tool-call", [[PROSE, PROSE], [left]], TOOLS)
+    assert (verdict.outcome, "left in the text" in verdict.message) == (Outcome.FAIL, True)
+
+
+def test_a_call_that_was_cut_at_the_token_limit_is_not_called_broken() -> None:
+    cut = called('{"city": "Par', finish="length")
+    verdict, _ = drive("tool-call", [[cut, cut]], TOOLS)
+    assert (verdict.outcome, "cut at the token limit" in verdict.message) == (Outcome.INCONCLUSIVE, True)
+
+
+def thought(reasoning: str, text: str, finish: str = "stop") -> Answer:
+    return said(text, reasoning=reasoning, finish=finish)
+
+
+def test_an_answer_that_is_taken_for_thoughts_names_the_parser() -> None:
+    plain, eaten = said("17 + 25 = 42."), thought("17 + 25 = 42.", "")
+    verdict, _ = drive("reasoning", [[plain, plain], [eaten, eaten]], THINKS)
+    assert verdict.outcome is Outcome.FAIL
+    assert verdict.message.startswith("parser deepseek-r1 takes the whole answer for thoughts")
+
+
+def test_thoughts_without_an_answer_are_no_proof_that_the_two_are_separated() -> None:
+    plain, endless = said("42."), thought("First I add the tens, then the ones, and then I check it.", "", "length")
+    verdict, _ = drive("reasoning", [[plain, plain], [endless, endless]], THINKS)
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert "went into thoughts" in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "message"),
+    [
+        (said(json.dumps({"city": "Paris", "letters": 5})), Outcome.PASS, "JSON of the schema"),
+        (thought('```json\n{"name": "Paris"', "", "length"), Outcome.INCONCLUSIVE, "in reasoning_content"),
+        (said('{"city": "Paris and so on', finish="length"), Outcome.INCONCLUSIVE, "not closed within 128 tokens"),
+        (said('```json\n{"name": "Paris"', finish="length"), Outcome.FAIL, "no JSON although a schema was asked for"),
+    ],
+)
+def test_output_under_a_schema_is_judged_by_where_it_went(answer: Answer, outcome: Outcome, message: str) -> None:
+    verdict, _ = drive("json-schema", [[answer]])
+    assert (verdict.outcome, message in verdict.message) == (outcome, True), verdict
+
+
+@pytest.mark.parametrize("score", [True, False])
+def test_accuracy_asks_everything_at_once(score: bool) -> None:
+    # one question sent ahead would double the time of a server that takes all of them together
+    questions = load_set("general-knowledge").questions
+    right: list[Any] = [said(f"The answer is {item.answer if score else 'E'}.") for item in questions]
+    verdict, asked = drive("accuracy-general-knowledge", [right])
+    assert len(asked) == len(questions)
+    assert verdict.figures["score"] == float(score)

@@ -1,0 +1,71 @@
+"""Asks of one lane follow each other; others are under way at once."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from checks.after.probes.context import Context, Server
+from checks.after.probes.entry import Probe
+from checks.after.probes.exchange import Answer, Ask, Script, verdict
+from checks.vocabulary import Outcome
+from launcher.client.probing import pool
+from launcher.clock import SystemClock
+
+PROBE = Probe(id="lanes", title="", why="", kind="speed", level="good-enough", suites=("full",), alone=True)
+
+
+class Recorder:
+    """A server that keeps what was under way together."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+        self.together: list[frozenset[str]] = []
+        self._now: set[str] = set()
+        self._lock = threading.Lock()
+
+    def __call__(self, ask: Ask) -> Answer:
+        with self._lock:
+            self.sent.append(ask.path)
+            self._now.add(ask.path)
+            self.together.append(frozenset(self._now))
+        time.sleep(0.02)
+        with self._lock:
+            self._now.discard(ask.path)
+        return Answer(path=ask.path, status=200, text=ask.path)
+
+
+def run(wave: list[Ask], send: pool.Send, monkeypatch: pytest.MonkeyPatch) -> list[Answer]:
+    found: list[Answer] = []
+
+    def script(probe: Probe, context: Context) -> Script:
+        found.extend((yield wave))
+        return verdict(probe.id, Outcome.PASS, "")
+
+    monkeypatch.setattr(pool, "script", script)
+    [result] = pool.run_probes([PROBE], Context(server=Server(running=4)), send, SystemClock())
+    assert result.verdict.outcome is Outcome.PASS, result
+    return found
+
+
+def test_asks_of_a_lane_follow_each_other_and_lanes_run_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    wave = [Ask(path=f"{row % 2} {row // 2}", payload={}, lane=row % 2) for row in range(6)]
+    server = Recorder()
+    answers = run(wave, server, monkeypatch)
+    assert [answer.text for answer in answers] == [ask.path for ask in wave]
+    lanes = [[path[0] for path in paths] for paths in server.together]
+    assert all(len(set(lane)) == len(lane) for lane in lanes)
+    assert any(len(lane) == 2 for lane in lanes)
+    assert [path for path in server.sent if path[0] == "0"] == ["0 0", "0 1", "0 2"]
+
+
+def test_a_request_that_cannot_even_be_made_breaks_the_probe_not_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def send(ask: Ask) -> Answer:
+        raise ValueError("our own fault")
+
+    monkeypatch.setattr(pool, "script", lambda probe, context: (yield [Ask(path="/x", payload={}, lane=0)]))
+    [result] = pool.run_probes([PROBE], Context(server=Server(running=4)), send, SystemClock())
+    assert result.verdict.outcome is Outcome.ERROR
+    assert "our own fault" in result.verdict.evidence[0].text

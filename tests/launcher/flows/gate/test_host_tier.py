@@ -1,0 +1,236 @@
+"""Old and new profile on a real host, over local and a real sshd: in turn, compared, and everything as before."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from launcher.cli.app import LAUNCH
+from launcher.cli.app import run as command_line
+from launcher.errors import LauncherError, TransportTimeout, UsageError
+from launcher.flows.gate.host_tier import Budget, Measure, Pair, host_tier
+from launcher.flows.launch.launch import Desk
+from launcher.gate.policy import HostTier
+from launcher.gate.queue import held
+from launcher.profile.file import Accepted, Profile
+from launcher.run import remote
+from launcher.run.store import Run, State
+from launcher.transport.base import Transport
+from tests.support.desk import FAKE_ENGINE, Bench, bench, free_port
+from tests.support.gate_repo import create
+
+pytestmark = pytest.mark.sshd
+
+FAST = {"verdicts": [], "samples": {"speed": {"decode": [100.0, 101.0, 99.0, 100.5, 99.5]}}}
+SLOW = {"verdicts": [], "samples": {"speed": {"decode": [80.0, 81.0, 79.0, 80.5, 79.5]}}}
+
+
+# Both transports are held to one contract elsewhere; a few whole trials over ssh are enough.
+LOCALLY = pytest.mark.parametrize("transport", ["local"], indirect=True)
+
+
+@pytest.fixture
+def host(tmp_path: Path, transport: Transport) -> Iterator[Bench]:
+    made = bench(tmp_path, transport)
+    yield made
+    for run in made.desk.store.all():
+        if (run.folder / "plan.json").exists():
+            remote.stop(transport, run.plan, run.id, drain=0.2)
+
+
+def speeds(by_page_size: Mapping[str, Mapping[str, Any]]) -> Measure:
+    """A measurement that depends on one flag of the profile."""
+
+    def measure(desk: Desk, run: Run, profile: Profile) -> Mapping[str, Any]:
+        return by_page_size[str(profile.flags["page-size"].value)]
+
+    return measure
+
+
+def running(host: Bench) -> list[str]:
+    return [item.run for item in remote.look(host.transport, host.host.work_dir, []) if item.state == "running"]
+
+
+def accepting(profile: Profile) -> Profile:
+    """What the stand-in lacks, and a real host would not."""
+    lacks = ("kernel-package-below-minimum", "model-config-missing", "model-directory-without-weights")
+    items = (*lacks, "tokenizer-files-missing")
+    return replace(profile, accept=tuple(Accepted(id=name, reason="a stand-in", where="-") for name in items))
+
+
+def pair(host: Bench, mode: str = "healthy") -> Pair:
+    old, new = host.profile("healthy", "page-size=1"), host.profile(mode, "page-size=16")
+    return Pair(old=accepting(old), new=accepting(new))
+
+
+MEASURED = speeds({"1": FAST, "16": SLOW})
+
+
+def test_a_slower_profile_is_worse_and_nothing_of_either_is_left(host: Bench) -> None:
+    [trial] = host_tier(host.desk, [pair(host)], host.host, HostTier(), MEASURED)
+    assert (trial.verdict, [item.verdict for item in trial.comparisons]) == ("worse", ["worse"])
+    assert [host.desk.store.find(name).state for name in trial.runs] == [State.STOPPED, State.STOPPED]
+    assert trial.gpu_minutes > 0
+    assert running(host) == []
+
+
+@LOCALLY
+def test_a_faster_profile_is_better(host: Bench) -> None:
+    [trial] = host_tier(host.desk, [pair(host)], host.host, HostTier(), speeds({"1": SLOW, "16": FAST}))
+    assert trial.verdict == "better"
+
+
+@LOCALLY
+def test_rounds_alternate_which_side_begins(host: Bench) -> None:
+    [trial] = host_tier(host.desk, [pair(host)], host.host, HostTier(rounds=2), MEASURED)
+    assert trial.verdict == "worse"
+    assert [text.split()[0] for text in host.witness.said if text.startswith(("old ", "new "))] == [
+        "old", "new", "new", "old",
+    ]  # fmt: skip
+    assert len(trial.runs) == 4
+
+
+def test_a_new_profile_that_crashes_is_worse_and_what_ran_before_runs_again(host: Bench) -> None:
+    before = host.launch("healthy").run
+    assert before is not None
+    [trial] = host_tier(host.desk, [pair(host, "crash")], host.host, HostTier(), MEASURED)
+    assert trial.verdict == "worse"
+    assert "the new profile does not run: crashed" in trial.message
+    assert before.state is State.STOPPED
+    [again] = running(host)
+    restored = host.desk.store.find(again)
+    assert (restored.info["restored_from"], restored.state) == (before.id, State.READY)
+    assert restored.plan == before.plan
+
+
+@LOCALLY
+def test_what_ran_before_runs_again_also_when_the_measurement_breaks(host: Bench) -> None:
+    host.launch("healthy")
+
+    def broken(desk: Desk, run: Run, profile: Profile) -> Mapping[str, Any]:
+        raise RuntimeError("a fault of ours")
+
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        host_tier(host.desk, [pair(host)], host.host, HostTier(), broken)
+    [again] = running(host)
+    assert "restored_from" in host.desk.store.find(again).info
+
+
+@LOCALLY
+def test_a_spent_budget_is_inconclusive_and_ends_the_trial(host: Bench) -> None:
+    [trial] = host_tier(host.desk, [pair(host)], host.host, HostTier(budget=0.0), MEASURED)
+    assert (trial.verdict, trial.runs) == ("inconclusive", ())
+    assert "the budget of 0 GPU minutes is spent" in trial.message
+
+
+@LOCALLY
+def test_a_profile_that_does_not_get_ready_within_the_budget_is_inconclusive_and_stopped(host: Bench) -> None:
+    hangs = Pair(new=accepting(host.profile("hang", "page-size=16")))
+    [trial] = host_tier(host.desk, [hangs], host.host, HostTier(budget=1.5 / 60), MEASURED)
+    assert trial.verdict == "inconclusive"
+    assert running(host) == []
+
+
+@LOCALLY
+def test_a_new_profile_is_compared_with_its_stored_baseline(host: Bench) -> None:
+    alone = Pair(new=accepting(host.profile("healthy", "page-size=16")), baseline=FAST)
+    [trial] = host_tier(host.desk, [alone], host.host, HostTier(), MEASURED)
+    assert (trial.verdict, "against the stored baseline" in trial.message) == ("worse", True)
+
+
+@LOCALLY
+def test_a_run_that_somebody_else_started_is_left_alone(host: Bench, tmp_path: Path) -> None:
+    run = host.launch("healthy").run
+    assert run is not None
+    stranger = Bench(
+        folder=host.folder, transport=host.transport, host=host.host, witness=host.witness, port=host.port,
+        desk=bench(tmp_path / "other", host.transport).desk,
+    )  # fmt: skip
+    with pytest.raises(LauncherError, match="was started from elsewhere"):
+        host_tier(stranger.desk, [pair(host)], host.host, HostTier(), MEASURED)
+    assert running(host) == [run.id]
+
+
+@LOCALLY
+def test_a_run_whose_secret_is_not_set_here_is_not_stopped(host: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "not-a-real-one")
+    run = host.launch("healthy", envs=("HF_TOKEN",)).run
+    assert run is not None
+    monkeypatch.delenv("HF_TOKEN")
+    with pytest.raises(UsageError, match="the secret HF_TOKEN is not set here"):
+        host_tier(host.desk, [pair(host)], host.host, HostTier(), MEASURED)
+    assert running(host) == [run.id]
+
+
+def test_a_host_is_for_one_gate_at_a_time_and_free_again_afterwards(host: Bench) -> None:
+    said: list[str] = []
+    folder = host.host.work_dir
+    with held(host.transport, folder, wait=60, who="the first", say=said.append):
+        with (
+            pytest.raises(TransportTimeout, match="another gate holds"),
+            held(host.transport, folder, wait=1, who="the second", say=said.append),
+        ):
+            pass
+        assert said == ["the host is in use: queued behind the first"]
+        entered = threading.Event()
+
+        def wait_in_line() -> None:
+            with held(host.transport, folder, wait=60, who="the third", say=said.append):
+                entered.set()
+
+        third = threading.Thread(target=wait_in_line)
+        third.start()
+        assert not entered.is_set()
+    third.join(30)
+    assert entered.is_set()
+
+
+def test_the_budget_counts_every_gpu_of_a_launch() -> None:
+    from datetime import UTC, datetime
+
+    from tests.support.fake_clock import FakeClock
+
+    clock = FakeClock(datetime(2026, 1, 1, tzinfo=UTC))
+    budget = Budget(8.0, clock)
+    budget.begin(8)
+    clock.sleep(45)
+    assert (budget.spent / 60, budget.left) == (6.0, 15.0)
+    budget.end()
+    clock.sleep(1000)
+    assert budget.spent / 60 == 6.0
+
+
+def test_the_command_line_tries_a_change_and_keeps_the_evidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """From a pull request to archives: a profile with which the stand-in engine crashes."""
+    monkeypatch.setenv("SGLANG_LAUNCHER_STATE", str(tmp_path / "state"))
+    lacks = ("kernel-package-below-minimum", "model-config-missing", "model-directory-without-weights")
+    accepted = "".join(f"  - {{id: {name}, reason: stand-in}}\n" for name in (*lacks, "tokenizer-files-missing"))
+    profile = (
+        f"why: stand-in\nmodel: {{path: {tmp_path}, served-name: fake}}\nflags: {{port: {free_port()}}}\n"
+        f"env: {{FAKE_ENGINE: healthy}}\naccept:\n{accepted}"
+    )
+    hosts = (
+        f"hosts:\n  local:\n    python: {sys.executable}\n    work_dir: {tmp_path}/work\n"
+        f"    env: {{PYTHONPATH: {FAKE_ENGINE}}}\n"
+    )
+    policy = "host: {suite: smoke, budget-gpu-minutes: 5}\n"
+    repo = create(tmp_path / "repo", {"profiles/a.yaml": profile, "hosts.yaml": hosts, "gate.yaml": policy})
+    repo.edit("profiles/a.yaml", "FAKE_ENGINE: healthy", "FAKE_ENGINE: crash")
+    words = ["--tier", "host", "--host", "local", "--bundles", str(tmp_path / "evidence"), "--json"]
+    code = command_line("launch", LAUNCH, ["gate", "--repo", str(repo.path), *words])
+    report = json.loads(capfd.readouterr().out)
+    [trial] = report["trials"]
+    assert (code, trial["verdict"], len(trial["runs"])) == (1, "worse", 2)
+    assert [item["rule"] for item in report["remarks"] if item["status"] == "fail"] == ["trial-worse"]
+    assert sorted(path.name for path in (tmp_path / "evidence").iterdir()) == sorted(
+        f"{name}.tar.gz" for name in trial["runs"]
+    )

@@ -1,0 +1,93 @@
+"""Soaking goes on for its time, through failures, and ends when nobody is there any more."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from checks.after.validation import Level, Validation
+from checks.vocabulary import Outcome
+from launcher.client.endpoint import Endpoint
+from launcher.errors import UsageError
+from launcher.flows.validate.soak import duration, soak
+from launcher.transport.local import LocalTransport
+from tests.support.desk import free_port
+from tests.support.fake_clock import FakeClock
+from tests.support.fake_server import State, serving
+from tests.support.validating import LENIENT
+
+START = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
+
+
+def soaked(port: int, seconds: float = 600, every: float = 60, **more: object) -> tuple[Validation, ...]:
+    endpoint = Endpoint(LocalTransport(), "127.0.0.1", port)
+    try:
+        return soak(endpoint, seconds=seconds, every=every, expect=LENIENT, clock=FakeClock(START), **more)  # type: ignore[arg-type]
+    finally:
+        endpoint.close()
+
+
+def test_a_round_at_the_beginning_one_at_the_end_and_each_is_dated() -> None:
+    with serving() as (port, _):
+        rounds = soaked(port, 120)
+    assert [item.started[11:19] for item in rounds] == ["12:00:00", "12:01:00", "12:02:00"]
+    assert {item.outcome for item in rounds} == {Outcome.PASS}
+
+
+def test_a_fault_that_passes_is_seen_and_so_is_that_it_passed() -> None:
+    def spoil(state: State, count: int) -> None:
+        state.faults = frozenset({"bangs"}) if count == 2 else frozenset()
+
+    rounds: list[Validation] = []
+    with serving() as (port, state):
+
+        def watch(found: Validation) -> None:
+            rounds.append(found)
+            spoil(state, len(rounds))
+
+        soaked(port, 240, progress=watch)
+    assert [item.outcome for item in rounds] == [Outcome.PASS] * 2 + [Outcome.FAIL] + [Outcome.PASS] * 2
+
+
+def test_one_frozen_rank_of_four_is_noticed_although_health_says_200() -> None:
+    with serving("frozen-rank", dp_size=4, max_running_requests=16) as (port, _):
+        endpoint = Endpoint(LocalTransport(), "127.0.0.1", port)
+        expect = {**LENIENT, "timeout": 0.5}
+        [found] = soak(endpoint, seconds=0, expect=expect, clock=FakeClock(START))
+        endpoint.close()
+    verdicts = {item.id: item for item in found.verdicts}
+    assert verdicts["health"].outcome is Outcome.PASS
+    assert verdicts["pulse"].outcome is Outcome.FAIL
+    assert "a rank stands still" in verdicts["pulse"].message
+
+
+def test_it_ends_when_nobody_answers_any_more() -> None:
+    rounds = soaked(free_port())
+    assert len(rounds) == 1
+    assert rounds[0].level is Level.NONE
+
+
+def test_it_ends_when_it_is_told_to_also_in_a_pause() -> None:
+    asked: list[int] = []
+
+    def stop() -> bool:
+        asked.append(1)
+        return len(asked) > 5
+
+    with serving() as (port, _):
+        assert len(soaked(port, stop=stop)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("30s", 30), ("10m", 600), ("1h30m", 5400), ("0.5s", 0.5), (45, 45), ("2d", 172800)],
+)
+def test_durations(text: object, seconds: float) -> None:
+    assert duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "ten minutes", "10 m", "5x", "-3s", "1.2.3s"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        duration(text)

@@ -1,0 +1,74 @@
+"""A recorded run plays again through the same flow, without its host."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from launcher.errors import HostCommandFailed, UsageError
+from launcher.flows.launch.launch import Options, launch
+from launcher.flows.launch.prepare import clock_finding
+from launcher.run import remote
+from launcher.run.store import Run, State
+from launcher.transport.base import Command
+from launcher.transport.connect import connect
+from launcher.transport.inventory import resolve
+from launcher.transport.local import LocalTransport
+from launcher.transport.recorded import ReplayTransport
+from tests.support.desk import Bench, Witness, bench
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Bench:
+    return bench(tmp_path, LocalTransport())
+
+
+def replayed(made: Bench, run: Run) -> tuple[Witness, State, str]:
+    """Play a run again: what was seen, how it ended, and the log that was copied."""
+    witness = Witness()
+    desk = replace(made.desk, transport=ReplayTransport(run.folder), observer=witness)
+    options = Options(validate=False, ignore_findings=True, ask_engine=False)
+    outcome = launch(desk, made.profile(), resolve(f"replay:{run.folder}"), options)
+    assert outcome.run is not None
+    return witness, outcome.state, outcome.run.log.read_text()
+
+
+def test_a_crash_crashes_again_with_the_same_log(recorded: Bench) -> None:
+    first = recorded.launch("crash")
+    assert first.run is not None
+    witness, state, log = replayed(recorded, first.run)
+    assert state is State.CRASHED
+    assert log == first.run.log.read_text()
+    assert witness.kinds()[-1] == "Exited"
+
+
+def test_a_ready_server_gets_ready_again(recorded: Bench) -> None:
+    first = recorded.launch()
+    assert first.run is not None
+    remote.stop(recorded.transport, first.run.plan, first.run.id, drain=5)
+    witness, state, _ = replayed(recorded, first.run)
+    assert state is State.READY
+    assert "Ready" in witness.kinds()
+
+
+def test_what_was_not_recorded_fails_as_such(recorded: Bench) -> None:
+    first = recorded.launch("usage")
+    assert first.run is not None
+    transport = connect(resolve(f"replay:{first.run.folder}"))
+    with pytest.raises(HostCommandFailed, match="holds no answer to `dry_run`"):
+        transport.run(Command(argv=("x",), label="dry_run"))
+    with pytest.raises(ConnectionRefusedError):
+        transport.connect("127.0.0.1", 30000, 1.0)
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is no run"):
+        connect(resolve(f"replay:{tmp_path}"))
+
+
+@pytest.mark.parametrize(("ahead", "words"), [(3600.0, "3600 s ahead of"), (-3600.0, "3600 s behind"), (5.0, "")])
+def test_a_clock_that_is_far_off_is_a_finding(ahead: float, words: str) -> None:
+    now = datetime(2026, 11, 29, tzinfo=UTC)
+    found = clock_finding({"host": {"time": now.timestamp() + ahead}}, now)
+    assert [words in finding.message for finding in found] == ([True] if words else [])
