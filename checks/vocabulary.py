@@ -46,6 +46,25 @@ class Role(StrEnum):
     LEDGER = "ledger"  # harmless for the process, may cost accuracy or speed: an open item for validation
 
 
+class LogVerdict(StrEnum):
+    """What a log came to. Only `healthy` and `stopped` mean that nothing failed."""
+
+    CAUSE = "cause"  # the cause of a failure is named
+    UNKNOWN = "unknown"  # something failed, or was seen to, and nothing names why
+    HEALTHY = "healthy"  # the engine runs, or was still starting, and nothing failed
+    STOPPED = "stopped"  # the engine was asked to stop, and nothing had failed before
+    NOT_A_LOG = "not-a-log"  # nothing in it looks like the log of an engine
+
+
+class Origin(StrEnum):
+    """Who made a finding."""
+
+    RULE = "rule"  # a rule, the flag schema or the environment of a release: can be judged again without the host
+    ENGINE = "engine"  # the engine's own argument resolution on the host
+    HOST = "host"  # only a live look at the host shows it
+    PROFILE = "profile"  # the profile's own statement, such as its range of releases
+
+
 def parse_version(text: str) -> Version | None:
     """A release number such as `0.5.10.post1.dev12+gabc`; None when it is not one (e.g. `unknown`)."""
     try:
@@ -108,6 +127,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     why: str = ""
     evidence: tuple[Evidence, ...] = ()
     remedies: tuple[Remedy, ...] = ()
+    origin: Origin = Origin.RULE
     subject: str = ""  # what it is about: `flag.tp-size`, `env.NAME`, `host.driver`; renders to a profile position
 
 
@@ -127,20 +147,26 @@ class Match(Struct, frozen=True, kw_only=True):
 
 
 class Diagnosis(Struct, frozen=True, kw_only=True):
-    """Why a run ended or misbehaves. `cause` None means unknown (see `fingerprint`) or healthy."""
+    """Why a run ended or misbehaves. Decide on `verdict`; the sentences are for people."""
 
-    cause: Match | None
+    verdict: LogVerdict
+    cause: Match | None  # set exactly where the verdict is `cause`
     sentence: str
     why: str = ""
-    healthy: bool = False
     remedies: tuple[Remedy, ...] = ()
     symptoms: tuple[Match, ...] = ()
     ledger: tuple[Match, ...] = ()
     dismissed: tuple[Match, ...] = ()  # looked like a cause and is not
+    observed: str = ""  # the kind of trouble that a caller saw where the log shows none
     fingerprint: str = ""
     phase: str = ""
     engine: str | None = None
     notes: tuple[str, ...] = ()  # e.g. "the log is truncated: it starts inside a traceback"
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing failed. A file that is not a log says nothing either way: False."""
+        return self.verdict in (LogVerdict.HEALTHY, LogVerdict.STOPPED)
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -152,3 +178,4 @@ class Verdict(Struct, frozen=True, kw_only=True):
     evidence: tuple[Evidence, ...] = ()
     figures: Mapping[str, float | str] = field(default_factory=dict)
     seconds: float = 0.0
+    unreachable: bool = False  # nobody answered: nothing is known of the server, not even that it is alive

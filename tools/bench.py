@@ -81,7 +81,7 @@ def processes() -> Iterator[Row]:
 def scanning() -> Iterator[Row]:
     """200 profiles in one process; a long log with every signature."""
     from checks.before.rules import check
-    from checks.during.reading import diagnose_chunks
+    from checks.during.diagnosis import diagnose_chunks
     from checks.facts.launch_evidence import Launch
     from launcher.knowledge_cache import index, rules
 

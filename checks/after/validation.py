@@ -85,7 +85,7 @@ def as_dict(validation: Validation) -> dict[str, Any]:
 
 def level_of(verdicts: Sequence[Verdict], probes: Sequence[Probe], open_warnings: int) -> Level:
     """The highest level of which everything that was asked has passed, without a gap below it."""
-    if not any(item.outcome is not Outcome.ERROR and not _unreachable(item) for item in verdicts):
+    if not any(item.outcome is not Outcome.ERROR and not item.unreachable for item in verdicts):
         return Level.NONE
     level = Level.ALIVE
     kind = {probe.id: probe.level for probe in probes}
@@ -194,7 +194,3 @@ def _accepted(accepted: Any, today: date) -> str:
         return ""
     until = str(accepted.get("until") or "")
     return f"{accepted['reason']} (until {until})" if until >= today.isoformat() else ""
-
-
-def _unreachable(item: Verdict) -> bool:
-    return item.figures.get("unreachable") == "true"

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 
-from checks.during.diagnosis import Reading, first_open
+from checks.during.diagnosis import first_open
+from checks.during.diagnosis_wording import summary
 from checks.during.log.incidents import Incident
 from checks.during.log.lines import Line
-from checks.during.unexplained import engine_frame, engine_path, fingerprint, phase_of, summary
+from checks.during.reading import Reading
+from checks.during.unexplained import engine_frame, engine_path, fingerprint, phase_of
 
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+\Z")
 _CONTEXT_LINES = 12  # of the log before the failure, so that its phase can be seen

@@ -1,4 +1,4 @@
-"""Words for failures that no signature names: fingerprint, summary, what the engine's own source says about them."""
+"""What can be said of a failure that no pattern explains: its phase, its fingerprint, where the engine raised it."""
 
 from __future__ import annotations
 
@@ -73,31 +73,20 @@ def engine_path(frame: Frame) -> str:
     return (found[1] or found[2]) if found else ""
 
 
-def refusal(incident: Incident, version: str | None) -> tuple[str, str]:
-    """`(sentence, why)` for an exception that the engine raised itself, out of its own source; empty when unknown.
+def raise_site(incident: Incident, version: str | None) -> RaiseSite | None:
+    """Where the engine itself raised the exception of an incident, out of its own source; None when that is unknown.
 
     Looked up by message, and by frame for an assert without one (only where the release is known: lines move).
     """
     part = incident.last
     if part is None or not part.type or not part.frames or not engine_path(part.frames[-1]):
-        return "", ""
-    site = _site(part, version or "")
-    if site is None:
-        return "", ""
-    reason = " and ".join(f"`{condition}`" for condition in site.conditions[-3:]) or "it reached this line"
-    said = f": {_first_line(part.message)}" if part.message else ""
-    place = f"{site.where} of {site.release}" if site.exact else f"near {site.where}, as {site.release} has it"
-    why = f"The check stands in {site.function} ({place}). All that led there: " + "; ".join(site.conditions)
-    return f"the engine refused because {reason} ({place}){said}", why if site.conditions else ""
+        return None
+    return _site(part, version or "")
 
 
-def summary(incident: Incident) -> str:
-    """Exception and the first line of its message, or the line itself."""
-    part = incident.last
-    if part and part.type:
-        return f"{part.type}: {_first_line(part.message) or 'without a message'} (line {incident.line})"
-    line = incident.lines[0 if incident.kind == "fatal" else -1]
-    return f"{line.text.strip()[:200]} (line {incident.line})"
+def first_line(message: str) -> str:
+    """The first line of a message that holds text, at most 300 characters."""
+    return next((row.strip()[:300] for row in message.splitlines() if row.strip()), "")
 
 
 def _site(part: Raised, version: str) -> RaiseSite | None:
@@ -118,8 +107,4 @@ def _is_telling(site: RaiseSite, message: str) -> bool:
     from checks.engine.raise_sites import literals
 
     fixed = sum(map(len, literals(site.message)))
-    return fixed >= _TELLING_CHARS and fixed >= 0.6 * len(_first_line(message))
-
-
-def _first_line(message: str) -> str:
-    return next((row.strip()[:300] for row in message.splitlines() if row.strip()), "")
+    return fixed >= _TELLING_CHARS and fixed >= 0.6 * len(first_line(message))

@@ -16,7 +16,7 @@ from checks.before.rules import first_holding
 from checks.catalog.entries import Entry, entries
 from checks.catalog.line_patterns import re2_module
 from checks.catalog.yaml_reader import read
-from checks.during.reading import diagnose_chunks
+from checks.during.diagnosis import diagnose_chunks
 from checks.during.signature_build import build
 from checks.during.signature_index import Index
 from checks.engine.flag_history import canonical_elsewhere

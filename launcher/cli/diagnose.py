@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from checks.during.diagnosis import NO_LOG
 from checks.vocabulary import Diagnosis, Evidence, Match, Remedy
 from launcher.cli.diagnose_view import markdown, show
+from launcher.cli.exits import of_diagnosis
 
 if TYPE_CHECKING:
     from launcher.profile.file import Profile
@@ -44,9 +44,7 @@ def log(
         from launcher.cli.patch import write_patched_profile
 
         sys.stderr.write(write_patched_profile(launched, file, found, apply) + "\n")
-    if found.cause:
-        return 1
-    return 0 if found.healthy and NO_LOG not in found.notes else 5
+    return of_diagnosis(found)
 
 
 def document(found: Diagnosis) -> dict[str, Any]:
@@ -58,6 +56,7 @@ def document(found: Diagnosis) -> dict[str, Any]:
             "id": cause.id, "title": cause.title, "line": cause.line,
             "rank": first.rank if first else "", "time": first.time if first else "",
         },
+        "verdict": found.verdict,
         "healthy": found.healthy,
         "sentence": found.sentence,
         "why": found.why,

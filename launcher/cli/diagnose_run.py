@@ -11,15 +11,15 @@ import typer
 
 from launcher.cli.diagnose import document
 from launcher.cli.diagnose_view import markdown, show
-from launcher.cli.exits import Exit
+from launcher.cli.exits import Exit, of_diagnosis
 from launcher.cli.options import HostsFile, connected, host_of
 from launcher.errors import HostUnreachable, RunNotFound
 from launcher.run.store import Run, RunStore, State
 
 if TYPE_CHECKING:
-    from launcher.flows.diagnose.run_diagnosis import Beside
+    from launcher.flows.diagnose.run_diagnosis import HostEvidence
 
-HostEvidence: TypeAlias = Annotated[
+AskKernel: TypeAlias = Annotated[
     bool, typer.Option("--host-evidence", help="ask the host's kernel log: memory killer, GPU faults")
 ]
 Remote: TypeAlias = Annotated[
@@ -32,7 +32,7 @@ def last_crash(
     as_json: Annotated[bool, typer.Option("--json", help="one JSON document")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="for an issue or a chat")] = False,
     apply: Annotated[str, typer.Option("--apply", help="write the profile with the first remedy under this name")] = "",
-    host_evidence: HostEvidence = False,
+    host_evidence: AskKernel = False,
     remote: Remote = False,
     hosts_file: HostsFile = None,
 ) -> int:
@@ -42,8 +42,8 @@ def last_crash(
         raise RunNotFound(
             "no run ended badly" + (f" on {host}" if host else ""), hint="`diagnose log FILE` explains any log"
         )
-    beside = _beside(found, hosts_file, kernel=host_evidence, remote=remote)
-    return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply, beside=beside)
+    evidence = _evidence(found, hosts_file, kernel=host_evidence, remote=remote)
+    return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply, evidence=evidence)
 
 
 def run(
@@ -51,28 +51,28 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="one JSON document")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="for an issue or a chat")] = False,
     apply: Annotated[str, typer.Option("--apply", help="write the profile with the first remedy under this name")] = "",
-    host_evidence: HostEvidence = False,
+    host_evidence: AskKernel = False,
     remote: Remote = False,
     hosts_file: HostsFile = None,
 ) -> int:
     """Explain a run."""
     if not name.endswith((".tar.gz", ".tgz")):
         found = RunStore().find(name)
-        beside = _beside(found, hosts_file, kernel=host_evidence, remote=remote)
-        return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply, beside=beside)
+        evidence = _evidence(found, hosts_file, kernel=host_evidence, remote=remote)
+        return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply, evidence=evidence)
     from launcher.gate.evidence_bundle import opened  # tar, gzip and digests cost what only a bundle needs
 
     with opened(Path(name)) as found:
         return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply)
 
 
-def explain(found: Run, *, as_json: bool, as_markdown: bool, apply: str, beside: Beside | None = None) -> int:
+def explain(found: Run, *, as_json: bool, as_markdown: bool, apply: str, evidence: HostEvidence | None = None) -> int:
     """Diagnose a run's log and show it."""
-    from launcher.flows.diagnose.run_diagnosis import NOTHING, diagnose_run, has_log
+    from launcher.flows.diagnose.run_diagnosis import NO_EVIDENCE, diagnose_run, has_log
 
-    if not has_log(found) and not (beside and beside.log):
+    if not has_log(found) and not (evidence and evidence.log):
         return _without_log(found)
-    diagnosis = diagnose_run(found, beside or NOTHING)
+    diagnosis = diagnose_run(found, evidence or NO_EVIDENCE)
     if as_json:
         sys.stdout.write(json.dumps({"run": found.id, **document(diagnosis)}, ensure_ascii=False) + "\n")
     elif as_markdown:
@@ -84,32 +84,32 @@ def explain(found: Run, *, as_json: bool, as_markdown: bool, apply: str, beside:
             f"{found.id}: {found.state}{level}, profile {info.get('profile')} on {info.get('host')}, "
             f"SGLang {info.get('engine')}"
         )
-        show(diagnosis, crashed=found.state is State.CRASHED, subject=subject)
+        show(diagnosis, subject=subject)
     if apply:
         from launcher.cli.patch import write_patched
 
         sys.stderr.write(write_patched(found, diagnosis, apply) + "\n")
-    return Exit.OK if diagnosis.healthy else Exit.BAD if diagnosis.cause else Exit.INCONCLUSIVE
+    return of_diagnosis(diagnosis)
 
 
-def _beside(found: Run, hosts_file: Path | None, *, kernel: bool, remote: bool) -> Beside | None:
+def _evidence(found: Run, hosts_file: Path | None, *, kernel: bool, remote: bool) -> HostEvidence | None:
     """What the run's host is asked, in one connection; None when nothing is asked. Raises HostUnreachable when there is
     no copy of the log here to judge instead."""
     if not kernel and not remote:
         return None
     from launcher.clock import SystemClock
-    from launcher.flows.diagnose.host_evidence import beside
-    from launcher.flows.diagnose.run_diagnosis import Beside, has_log
+    from launcher.flows.diagnose.host_evidence import host_evidence
+    from launcher.flows.diagnose.run_diagnosis import HostEvidence, has_log
     from launcher.knowledge_cache import index
 
     words = index().words.texts if remote else ()
     try:
         with connected(host_of(str(found.info.get("host", "")), hosts_file)) as transport:
-            return beside(transport, found, SystemClock().now().timestamp(), kernel=kernel, words=words)
+            return host_evidence(transport, found, SystemClock().now().timestamp(), kernel=kernel, words=words)
     except HostUnreachable as error:
         if not has_log(found):
             raise
-        return Beside(notes=(f"the host was not asked: {error.message}; judged is the copy of the log here",))
+        return HostEvidence(notes=(f"the host was not asked: {error.message}; the local copy of the log was judged",))
 
 
 def _without_log(found: Run) -> int:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from checks.vocabulary import Diagnosis, Evidence, Match, Remedy
+from checks.during.diagnosis_wording import headline
+from checks.vocabulary import Diagnosis, Evidence, LogVerdict, Match, Remedy
 
 _EVIDENCE, _SYMPTOMS, _DISMISSED = 6, 4, 5  # how many are shown
 
@@ -18,16 +19,16 @@ _EVIDENCE, _SYMPTOMS, _DISMISSED = 6, 4, 5  # how many are shown
 class Row(Struct, frozen=True, kw_only=True):
     """One line: what it is, what it says, where in the log."""
 
-    label: str  # run cause why remedy symptom `not it` open note more; empty for evidence
+    label: str  # run cause why remedy symptom "ruled out" unresolved note more; empty for evidence
     text: str
     place: str = ""
 
 
-def rows(found: Diagnosis, *, crashed: bool = False, subject: str = "") -> Iterator[Row]:
-    """Everything worth showing, in reading order. `crashed`: the process is known to have died; `subject`: the run."""
+def rows(found: Diagnosis, *, subject: str = "") -> Iterator[Row]:
+    """Everything worth showing, in reading order. `subject` names the run, where it is one."""
     if subject:
         yield Row(label="run", text=subject)
-    yield Row(label="cause", text=_verdict(found, crashed))
+    yield Row(label="cause", text=_headline(found))
     for item in _evidence(found):
         yield Row(label="", text=item.text[:400], place=_place(item))
     if found.why:
@@ -37,36 +38,36 @@ def rows(found: Diagnosis, *, crashed: bool = False, subject: str = "") -> Itera
     for match in found.symptoms[:_SYMPTOMS]:
         yield Row(label="symptom", text=match.title, place=f"line {match.line}")
     for match in found.dismissed[:_DISMISSED]:
-        yield Row(label="not it", text=match.title, place=f"line {match.line}")
+        yield Row(label="ruled out", text=match.title, place=f"line {match.line}")
     for match in found.ledger:
-        yield Row(label="open", text=match.title, place=f"line {match.line}")
+        yield Row(label="unresolved", text=match.title, place=f"line {match.line}")
     for note in found.notes:
         yield Row(label="note", text=note)
     if found.cause:
         yield Row(label="more", text=f"launch explain {found.cause.id}")
 
 
-def show(found: Diagnosis, *, crashed: bool = False, subject: str = "") -> None:
+def show(found: Diagnosis, *, subject: str = "") -> None:
     """The diagnosis on standard output, in colours where that is a terminal."""
     if sys.stdout.isatty():
         from launcher.cli import render
 
-        render.diagnosis(render.out(), found, crashed=crashed, subject=subject)
+        render.diagnosis(render.out(), found, subject=subject)
         return
-    for row in rows(found, crashed=crashed, subject=subject):
+    for row in rows(found, subject=subject):
         sys.stdout.write(plain(row) + "\n")
 
 
 def plain(row: Row) -> str:
     """One row without colours."""
     if row.label:
-        return f"{row.label:<8} {row.text}" + (f" ({row.place})" if row.place else "")
-    return f"{'':<8} {row.place}: {row.text}"
+        return f"{row.label:<10} {row.text}" + (f" ({row.place})" if row.place else "")
+    return f"{'':<10} {row.place}: {row.text}"
 
 
 def markdown(found: Diagnosis, run: str = "", log: str = "") -> str:
     """The diagnosis for an issue or a chat."""
-    title = f"`{found.cause.id}`: {found.sentence}" if found.cause else found.sentence
+    title = f"`{found.cause.id}`: {found.sentence}" if found.cause else headline(found)
     subject = f"Run `{run}`" if run else f"Log `{log}`" if log else "Log"
     text = [
         f"### {title}",
@@ -78,8 +79,8 @@ def markdown(found: Diagnosis, run: str = "", log: str = "") -> str:
     text += ["```text", *shown, "```", ""] if shown else []
     text += [found.why, ""] if found.why else []
     text += [f"- **remedy**: {remedy_text(item)}" for item in found.remedies]
-    text += [f"- looked like it and is not: {_listed(found.dismissed)}"] if found.dismissed else []
-    text += [f"- open: {item.title} (line {item.line})" for item in found.ledger]
+    text += [f"- ruled out: {_listed(found.dismissed)}"] if found.dismissed else []
+    text += [f"- unresolved warning: {item.title} (line {item.line})" for item in found.ledger]
     text += [f"- fingerprint `{found.fingerprint}`"] if found.fingerprint else []
     text += [f"- {note}" for note in found.notes]
     text += [f"- more: `launch explain {found.cause.id}`"] if found.cause else []
@@ -98,13 +99,9 @@ def remedy_text(remedy: Remedy) -> str:
     return f"{text}  ({remedy.text})" if text and remedy.text else text or remedy.text
 
 
-def _verdict(found: Diagnosis, crashed: bool) -> str:
-    if found.cause is not None:
-        return f"{found.cause.id}: {found.sentence}"
-    if found.healthy and not crashed:
-        return f"none: {found.sentence}"
-    mark = f"  {found.fingerprint}" if found.fingerprint else ""
-    return f"{found.sentence if found.sentence.startswith('unknown') else 'unknown: ' + found.sentence}{mark}"
+def _headline(found: Diagnosis) -> str:
+    mark = f"  {found.fingerprint}" if found.verdict is LogVerdict.UNKNOWN and found.fingerprint else ""
+    return headline(found) + mark
 
 
 def _evidence(found: Diagnosis) -> tuple[Evidence, ...]:

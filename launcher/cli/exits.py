@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from checks.vocabulary import Outcome
+from checks.vocabulary import Diagnosis, LogVerdict, Outcome
 from launcher.errors import (
     HostCommandFailed,
     HostUnreachable,
@@ -21,24 +21,14 @@ from launcher.run.store import State
 class Exit(IntEnum):
     """Exit codes of every command."""
 
-    OK = 0
-    BAD = 1
-    REFUSED = 2
-    BUG = 3
-    UNREACHABLE = 4
-    INCONCLUSIVE = 5
-    INTERRUPTED = 130
+    OK = 0  # the server is healthy, the check found no error, the log shows no failure
+    BAD = 1  # what was asked about is bad: crashed, a probe failed, a cause was found
+    REFUSED = 2  # usage, profile or plan refused: nothing was started
+    BUG = 3  # a fault of the launcher itself; a report file is written
+    UNREACHABLE = 4  # the host cannot be reached, or a program of ours cannot run there
+    INCONCLUSIVE = 5  # inconclusive, stalled, timed out, lost, or a cause that is not known
+    INTERRUPTED = 130  # from the keyboard
 
-
-MEANING = {
-    Exit.OK: "fine: the server is healthy, the check found no error, the log shows no fault",
-    Exit.BAD: "the thing you asked about is bad: crashed, a probe failed, a cause was found",
-    Exit.REFUSED: "usage, profile or plan refused: nothing was started",
-    Exit.BUG: "a fault of the launcher itself; a report file is written",
-    Exit.UNREACHABLE: "the host cannot be reached, or a program of ours cannot run there",
-    Exit.INCONCLUSIVE: "inconclusive, stalled, timed out, lost, or a cause that is not known",
-    Exit.INTERRUPTED: "interrupted from the keyboard",
-}
 
 _ERRORS: tuple[tuple[type[LauncherError], Exit], ...] = (
     (ProfileError, Exit.REFUSED),
@@ -62,6 +52,17 @@ _STATES = {
 def of_error(error: LauncherError) -> Exit:
     """Exit code of an expected error."""
     return next((code for kind, code in _ERRORS if isinstance(error, kind)), Exit.BAD)
+
+
+def of_diagnosis(found: Diagnosis) -> Exit:
+    """Exit code of an explained log or run."""
+    match found.verdict:
+        case LogVerdict.CAUSE:
+            return Exit.BAD
+        case LogVerdict.HEALTHY | LogVerdict.STOPPED:
+            return Exit.OK
+        case LogVerdict.UNKNOWN | LogVerdict.NOT_A_LOG:
+            return Exit.INCONCLUSIVE
 
 
 def of_validation(outcome: Outcome) -> Exit:

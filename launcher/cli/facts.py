@@ -32,6 +32,7 @@ def main(
         sys.stdout.write(text)
     else:
         out.write_text(text)
-    for note in facts["notes"]:
+    missing = [] if facts["engine"] else [f"no SGLang: {item}" for item in facts["engine_tried"]]
+    for note in [*facts["notes"], *missing]:
         sys.stderr.write(f"note: {note}\n")
     return 0

@@ -12,12 +12,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from checks.vocabulary import Diagnosis, Finding, Severity
+from checks.vocabulary import Diagnosis, Finding, LogVerdict, Severity
 from launcher.cli.diagnose_view import remedy_text, rows
 from launcher.run.store import Run
 
-_LABEL = {"run": "bold", "cause": "bold", "why": "bold", "remedy": "bold cyan", "open": "yellow"}  # the others are dim
-_FAINT = ("symptom", "not it", "note", "more")
+_LABEL = {
+    "run": "bold",
+    "cause": "bold",
+    "why": "bold",
+    "remedy": "bold cyan",
+    "unresolved": "yellow",
+}  # the others are dim
+_FAINT = ("symptom", "ruled out", "note", "more")
 _SEVERITY = {
     Severity.ERROR: "[bold red]error[/]",
     Severity.WARNING: "[yellow]warning[/]",
@@ -75,18 +81,18 @@ def age(seconds: float) -> str:
     return f"{max(0.0, seconds):.0f} s"
 
 
-def diagnosis(console: Console, found: Diagnosis, *, crashed: bool = False, subject: str = "") -> None:
+def diagnosis(console: Console, found: Diagnosis, *, subject: str = "") -> None:
     """A diagnosis for people: the rows of `diagnose_view` in colours."""
-    for row in rows(found, crashed=crashed, subject=subject):
+    for row in rows(found, subject=subject):
         text, place = escape(row.text), escape(row.place)
         if row.label == "cause" and found.cause is not None:
             text = text.replace(found.cause.id, f"[bold red]{found.cause.id}[/]", 1)
-        elif row.label == "cause":
-            text = text.replace("unknown", "[yellow]unknown[/]", 1)
+        elif row.label == "cause" and found.verdict is LogVerdict.UNKNOWN:
+            text = f"[yellow]{text}[/]"
         if row.label in _FAINT:
             text = f"[dim]{text}[/]"
         if row.label:
             where = f" [dim]({place})[/]" if place else ""
-            console.print(f"[{_LABEL.get(row.label, 'dim')}]{row.label:<8}[/] {text}{where}")
+            console.print(f"[{_LABEL.get(row.label, 'dim')}]{row.label:<10}[/] {text}{where}")
         else:
-            console.print(f"         [dim]{place:>10}[/] {text}")
+            console.print(f"           [dim]{place:>10}[/] {text}")

@@ -139,7 +139,7 @@ def outcome(console: Console, ended: LaunchOutcome) -> None:
     colour = "green" if ended.healthy else "yellow" if ended.state in (State.PLANNED, State.STARTING) else "red"
     console.print(f"[bold {colour}]{word:<8}[/] {escape(ended.reason)}")
     if ended.diagnosis is not None:
-        diagnosis(console, ended.diagnosis, crashed=ended.state is State.CRASHED)
+        diagnosis(console, ended.diagnosis)
     for line in next_steps(ended, run):
         console.print(f"[dim]next[/]     {escape(line)}")
 
@@ -159,8 +159,8 @@ def validation(console: Console, result: Validation) -> None:
     colour = "green" if result.outcome is Outcome.PASS else "red" if result.outcome is Outcome.FAIL else "yellow"
     console.print(f"[bold {colour}]verdict[/]  {escape(result.summary)}")
     for item in result.open_warnings:
-        clears = f" [dim]cleared by {', '.join(item.clears)}[/]" if item.clears else ""
-        console.print(f"[yellow]open[/]     {item.id}: {escape(item.title)}{clears}")
+        clears = f", cleared by {' or '.join(item.clears)}" if item.clears else ""
+        console.print(f"[yellow]warning[/]  {item.id}: {escape(item.title)} [dim](unresolved{clears})[/]")
 
 
 def next_steps(ended: LaunchOutcome, run: Run | None) -> list[str]:

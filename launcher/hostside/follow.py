@@ -1,7 +1,7 @@
 """Follow a run: its log by byte offset, its processes, its end. One stream, frames of a JSON line plus raw bytes.
 
 ARGS: folder, run, offset. Frames: {"log": n, "at": offset} + n bytes · {"processes": [...], "cpu": seconds,
-"read": bytes} every few seconds · {"replaced": size} when the log shrank · {"end": state, "code": n} last.
+"read": bytes} every few seconds · {"replaced": size} when the log shrank · {"end": state, "code": n, "asked": bool} last.
 A cut connection is noticed by the failing write of the next frame.
 """
 
@@ -12,7 +12,7 @@ import os
 import sys
 import time
 
-from launcher.hostside.process import is_alive, read_identity, run_pids, run_state, stat_fields
+from launcher.hostside.process import is_alive, read_identity, run_pids, run_state, stat_fields, stop_was_asked
 
 ARGS = {}  # put in front of the text when it is sent
 CHUNK = 1 << 18
@@ -30,7 +30,7 @@ def main(args):
         now = time.monotonic()
         if before[0] == "exited" or (before[0] != "running" and gone and now - gone > GRACE):
             send_log(path, offset)
-            return emit({"end": before[0], "code": before[1]})
+            return emit({"end": before[0], "code": before[1], "asked": stop_was_asked(folder)})
         gone = (gone or now) if before[0] != "running" else 0.0
         if now - sampled > SAMPLE_EVERY:
             sampled = now

@@ -57,7 +57,7 @@ print(json.dumps(dict(packages=found, sglang=origin("sglang"), torch_cuda=cuda a
 
 def main(args):
     notes = []
-    engine = engine_facts(args, notes)
+    engine, tried = engine_facts(args)
     return {
         "host": host(args),
         "gpus": gpus(notes),
@@ -70,6 +70,7 @@ def main(args):
         "port": port(args),
         "model": checkpoint(expand(args["model"])) if args["model"] else None,
         "draft_model": checkpoint(expand(args["draft"])) if args.get("draft") else None,
+        "engine_tried": tried,
         "notes": notes,
     }
 
@@ -106,8 +107,8 @@ def host(args):
     }  # fmt: skip
 
 
-def engine_facts(args, notes):
-    """The first interpreter that has sglang; the configured one alone when there is one."""
+def engine_facts(args):
+    """The first interpreter that has sglang (the configured one alone when there is one), and what others lack."""
     tried = []
     for name in [args["python"]] if args["python"] else [*CANDIDATES, *prepared()]:
         path = expand(name)
@@ -121,10 +122,9 @@ def engine_facts(args, notes):
             tried.append("%s: %s" % (name, (answer.strip().splitlines() or ["does not run"])[-1][:200]))
             continue
         if found["sglang"]:
-            return found
+            return found, tried
         tried.append("%s: no sglang" % name)
-    notes.append("no engine: " + "; ".join(tried))
-    return None
+    return None, tried
 
 
 def prepared():

@@ -49,6 +49,17 @@ def read_exit(folder):
         return None
 
 
+def mark_stop(folder):
+    """Note that somebody asked this run to stop, before any signal: its end is then no crash, whoever watches it."""
+    with open(os.path.join(folder, "asked"), "w"):
+        pass
+
+
+def stop_was_asked(folder):
+    """Whether somebody asked this run to stop."""
+    return os.path.exists(os.path.join(folder, "asked"))
+
+
 def is_alive(identity):
     """Whether exactly that process still runs: same pid, same start time, same boot."""
     return identity is not None and identity[2] == boot_id() and start_time(identity[0]) == identity[1]

@@ -16,7 +16,7 @@ import sys
 import time
 
 from launcher.hostside.drain import Drain
-from launcher.hostside.process import describe, is_alive, port_is_free, read_identity, run_pids, run_state
+from launcher.hostside.process import describe, is_alive, mark_stop, port_is_free, read_identity, run_pids, run_state
 
 ARGS = {}  # put in front of the text when it is sent
 
@@ -28,6 +28,7 @@ def main(args):
         return say(state="not-started", code=None, forced="", survivors=[], port_free=True, gpu_pids=[])
     forced = ""
     if is_alive(identity):
+        mark_stop(folder)
         say(step="asked", pid=identity[0])
         draining = Drain(os.path.join(folder, "server.log"), args["host"], args["port"])
         send(identity[0], signal.SIGTERM)

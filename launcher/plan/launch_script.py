@@ -26,7 +26,7 @@ if ! (: >&9) 2>/dev/null; then
   exec 9>>{lock}
   flock -n 9 || {{ echo 'another run holds port {port}' >&2; echo 73 >rc; exit 73; }}
 fi
-rm -f rc pid
+rm -f rc pid asked
 """
 
 # `trap :` and not `trap ''`: an ignored signal would be inherited by the engine, which then never drains. The engine

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct, to_builtins
+
+
+class Activity(StrEnum):
+    """What the processes of a run do, as far as a sample of them shows."""
+
+    COMPILING = "compiling"  # a compiler is among them
+    STOPPED = "stopped"  # one of them was stopped by a signal
+    OTHER = "other"
+    UNKNOWN = "unknown"  # nobody looked yet, or an older launcher wrote the event
 
 
 class Started(Struct, frozen=True, kw_only=True):
@@ -39,7 +49,8 @@ class Stalled(Struct, frozen=True, kw_only=True):
     phase: str
     silent: float  # seconds
     last_line: str
-    doing: str  # what the processes are doing
+    doing: str  # what the processes are doing, in words
+    activity: Activity = Activity.UNKNOWN
 
 
 class Overdue(Struct, frozen=True, kw_only=True):
@@ -49,6 +60,7 @@ class Overdue(Struct, frozen=True, kw_only=True):
     phase: str
     limit: float
     doing: str
+    activity: Activity = Activity.UNKNOWN
 
 
 class Resumed(Struct, frozen=True, kw_only=True):

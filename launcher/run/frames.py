@@ -1,20 +1,20 @@
 """Frames of the host's `follow` program → log text, process samples, the end. Knows nothing of what a log means.
 
-Bytes are counted by offset, so that after a cut connection reading goes on where it stopped. Text is split into
-lines at `\\n` and `\\r` (progress bars), freed of ANSI codes, and masked before anyone sees it.
+Bytes are counted by offset, so that after a cut connection reading goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
 
 MAX_HEADER = 1 << 16
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_COMPILERS = frozenset(
+    {"nvcc", "ptxas", "cicc", "cc1plus", "cudafe++", "ninja", "fatbinary", "nvlink", "hipcc", "clang++"}
+)
 
 
 class LogBytes(Struct, frozen=True):
@@ -31,6 +31,17 @@ class Sample(Struct, frozen=True):
     cpu: float
     read: int
 
+    @property
+    def compilers(self) -> list[str]:
+        """Names of the compilers among the processes."""
+        names = (row["name"].split(maxsplit=1)[0].rpartition("/")[2] for row in self.processes if row["name"].split())
+        return sorted({name for name in names if name in _COMPILERS})
+
+    @property
+    def stopped(self) -> int:
+        """How many processes a signal has stopped."""
+        return sum(1 for row in self.processes if row["state"] in "Tt")
+
 
 class Replaced(Struct, frozen=True):
     """The log is shorter than what was read: somebody truncated or replaced it."""
@@ -43,6 +54,7 @@ class Ended(Struct, frozen=True):
 
     state: str
     code: int | None
+    asked: bool = False  # somebody had asked the run to stop
 
 
 Frame = LogBytes | Sample | Replaced | Ended
@@ -89,32 +101,7 @@ def _frame(header: dict[str, Any], data: bytes) -> Frame:
     if "log" in header:
         return LogBytes(data, header["at"])
     if "end" in header:
-        return Ended(header["end"], header["code"])
+        return Ended(header["end"], header["code"], bool(header.get("asked")))
     if "replaced" in header:
         return Replaced(header["replaced"])
     return Sample(tuple(header["processes"]), header["cpu"], header["read"])
-
-
-class LineSplitter:
-    """Bytes of a log → complete lines of text, without ANSI codes; `\\r` ends a line as `\\n` does."""
-
-    MAX_LINE = 1 << 20
-
-    def __init__(self) -> None:
-        self._pending = b""
-
-    def feed(self, data: bytes) -> list[str]:
-        """Lines completed by `data`. An over-long line is cut; empty ones are left out."""
-        parts = (self._pending + data).replace(b"\r", b"\n").split(b"\n")
-        self._pending = parts.pop()[-self.MAX_LINE :]
-        return [line for part in parts if (line := _clean(part[: self.MAX_LINE]))]
-
-    def rest(self) -> list[str]:
-        """What is left when the log ends without a newline."""
-        line, self._pending = _clean(self._pending), b""
-        return [line] if line else []
-
-
-def _clean(raw: bytes) -> str:
-    text = raw.decode("utf-8", "replace")
-    return _ANSI.sub("", text) if "\x1b" in text else text

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from launcher.run.events import Event, Exited, Overdue, PhaseEntered, Progress, Resumed, Stalled
+from launcher.run.events import Activity, Event, Exited, Overdue, PhaseEntered, Progress, Resumed, Stalled
 from launcher.run.frames import Ended, Sample
+from launcher.run.run_wording import doing as doing_words
 
 CPU_MOVES = 0.2  # CPU seconds between two samples (5 s apart) that count as work; an idle Python poll uses less
 READ_MOVES = 1 << 20  # bytes
@@ -51,6 +52,7 @@ class Watch(Struct, frozen=True, kw_only=True):
     cpu: float = 0.0
     read: int = 0
     doing: str = ""
+    activity: Activity = Activity.UNKNOWN
     stalled: bool = False
     overdue: bool = False
     ended: Ended | None = None
@@ -78,9 +80,10 @@ def line(watch: Watch, text: str, at: float) -> tuple[Watch, list[Event]]:
 
 def sample(watch: Watch, seen: Sample, at: float) -> tuple[Watch, list[Event]]:
     """The host said what the processes do; using CPU or reading is moving, too."""
-    worked = seen.cpu - watch.cpu >= CPU_MOVES or seen.read - watch.read >= READ_MOVES
-    watch = replace(watch, cpu=seen.cpu, read=seen.read, doing=describe(seen, watch))
-    return _moved(watch, at) if worked else (watch, [])
+    cpu, read, activity = seen.cpu - watch.cpu, seen.read - watch.read, activity_of(seen)
+    doing = doing_words(activity, seen, cpu, read)
+    watch = replace(watch, cpu=seen.cpu, read=seen.read, doing=doing, activity=activity)
+    return _moved(watch, at) if cpu >= CPU_MOVES or read >= READ_MOVES else (watch, [])
 
 
 def tick(watch: Watch, at: float) -> tuple[Watch, list[Event]]:
@@ -90,11 +93,19 @@ def tick(watch: Watch, at: float) -> tuple[Watch, list[Event]]:
     if not watch.stalled and silent > watch.limit.silence:
         watch = replace(watch, stalled=True)
         events.append(
-            Stalled(at=at, phase=watch.phase, silent=silent, last_line=watch.last_line, doing=watch.doing or "unknown")
+            Stalled(
+                at=at,
+                phase=watch.phase,
+                silent=silent,
+                last_line=watch.last_line,
+                doing=watch.doing or "unknown",
+                activity=watch.activity,
+            )
         )
     if not watch.overdue and at - watch.phase_since > watch.limit.deadline:
         watch = replace(watch, overdue=True)
-        events.append(Overdue(at=at, phase=watch.phase, limit=watch.limit.deadline, doing=watch.doing or "unknown"))
+        doing, limit = watch.doing or "unknown", watch.limit.deadline
+        events.append(Overdue(at=at, phase=watch.phase, limit=limit, doing=doing, activity=watch.activity))
     return watch, events
 
 
@@ -103,25 +114,11 @@ def ended(watch: Watch, seen: Ended, at: float) -> tuple[Watch, list[Event]]:
     return replace(watch, ended=seen), [Exited(at=at, state=seen.state, code=seen.code)]
 
 
-def describe(seen: Sample, before: Watch) -> str:
-    """One line on what the processes are doing: compilers by name, else CPU and reading since the last sample."""
-    compilers = sorted({row["name"].split()[0].rpartition("/")[2] for row in seen.processes if _compiles(row["name"])})
-    if compilers:
-        return f"compiling kernels ({', '.join(compilers)})"
-    cpu, read = seen.cpu - before.cpu, seen.read - before.read
-    waiting = sum(1 for row in seen.processes if row["state"] == "D")
-    stopped = sum(1 for row in seen.processes if row["state"] in "Tt")
-    parts = [f"{len(seen.processes)} processes", f"{cpu:.1f} s of CPU", f"{read / 1e6:.0f} MB read since the last look"]
-    if waiting:
-        parts.append(f"{waiting} waiting for disk or driver")
-    if stopped:
-        parts.append(f"{stopped} stopped by a signal")
-    return ", ".join(parts)
-
-
-def _compiles(name: str) -> bool:
-    word = name.split(maxsplit=1)[0].rpartition("/")[2] if name.split() else ""
-    return word in {"nvcc", "ptxas", "cicc", "cc1plus", "cudafe++", "ninja", "fatbinary", "nvlink", "hipcc", "clang++"}
+def activity_of(seen: Sample) -> Activity:
+    """What a sample of the processes shows."""
+    if seen.compilers:
+        return Activity.COMPILING
+    return Activity.STOPPED if seen.stopped else Activity.OTHER
 
 
 def _moved(watch: Watch, at: float) -> tuple[Watch, list[Event]]:

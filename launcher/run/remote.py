@@ -12,6 +12,7 @@ from launcher import hostside
 from launcher.errors import HostCommandFailed, PlanRefused
 from launcher.plan.launch_plan import LaunchPlan
 from launcher.plan.launch_script import launch_script, lock_path, run_folder, secret_files
+from launcher.transport.answers import ask, failed
 from launcher.transport.base import Command, Transport
 
 DRAIN_SECONDS = 90.0  # an unhealthy 0.5.23 needs 71 s for a SIGTERM (py-spy, core dump wait)
@@ -47,7 +48,7 @@ class Stopped(Struct, frozen=True, kw_only=True):
 
 def host_facts(transport: Transport, arguments: Mapping[str, Any], python: str = "") -> dict[str, Any]:
     """Raw facts about the host. Raises HostCommandFailed, HostUnreachable."""
-    return dict(_ask(transport, hostside.command("host_facts", arguments, python=python, timeout=120)))
+    return dict(ask(transport, hostside.command("host_facts", arguments, python=python, timeout=120)))
 
 
 def start(
@@ -65,7 +66,7 @@ def start(
         "files": files,
         "systemd": systemd,
     }
-    answer = _ask(transport, hostside.command("start", arguments, python=plan.python))
+    answer = ask(transport, hostside.command("start", arguments, python=plan.python))
     if "started" in answer:
         return dict(answer["started"])
     raise _refusal(answer, plan)
@@ -76,7 +77,7 @@ def look(
 ) -> list[Look]:
     """A second look at these runs (all of them when the list is empty)."""
     arguments = {"work_dir": work_dir, "runs": runs, "port": port}
-    rows = _ask(transport, hostside.command("look", arguments, python=python))
+    rows = ask(transport, hostside.command("look", arguments, python=python))
     return [Look(**{**row, "foreign_listeners": tuple(row.get("foreign_listeners", ()))}) for row in rows]
 
 
@@ -152,35 +153,7 @@ def _lines(transport: Transport, command: Command) -> Iterator[dict[str, Any]]:
         yield from (json.loads(line) for line in lines if line.startswith(b"{"))
     result = stream.result()
     if result.exit != 0:
-        raise _failed(transport, command, result.exit, result.stderr)
-
-
-def _ask(transport: Transport, command: Command) -> Any:
-    result = transport.run(command)
-    if result.exit != 0:
-        raise _failed(transport, command, result.exit, result.stderr)
-    text = result.stdout.decode("utf-8", "replace")
-    try:
-        # A login shell may print in front of it; the answer is one JSON document at the end.
-        return json.loads(text[min(index for index in (text.find("{"), text.find("[")) if index >= 0) :])
-    except ValueError as error:
-        raise HostCommandFailed(
-            f"`{command.label}` on {transport.name} answered {text[:200]!r} instead of JSON", where=transport.name
-        ) from error
-
-
-def _failed(transport: Transport, command: Command, code: int, stderr: bytes) -> HostCommandFailed:
-    lines = stderr.decode("utf-8", "replace").strip().splitlines()
-    if code == 127:
-        return HostCommandFailed(
-            f"{transport.name} has no python3",
-            where=transport.name,
-            hint="name one in hosts.yaml: `python: /path/to/python`",
-        )
-    return HostCommandFailed(
-        f"`{command.label}` failed on {transport.name} (exit {code}): {lines[-1] if lines else 'no message'}",
-        where=transport.name,
-    )
+        raise failed(transport, command, result.exit, result.stderr)
 
 
 def _refusal(answer: Mapping[str, Any], plan: LaunchPlan) -> PlanRefused:

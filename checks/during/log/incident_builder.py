@@ -21,7 +21,6 @@ ERROR = re.compile(
     r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Unsupported|Iteration|Failed|Failure|Group"
     r"|Timeout|NotFound|Cancelled|Full|Empty|Expired)|(?:[a-z_]\w*\.)+[A-Z]\w*|Exception)(?::\s?(?P<message>.*))?$"
 )
-INTERLEAVED = "interleaved with another rank's output"
 _USAGE_END = re.compile(r"[\w./-]+(?: serve)?: error: .+")  # argparse; gcc has `file:line:column: error:`
 _FATAL = re.compile(
     r"terminate called|Fatal Python error|!{3,} ?Segfault encountered|Segmentation fault|\*\*\* SIG\w+ received"
@@ -40,7 +39,8 @@ class Draft(Struct):
 
     kind: str
     lines: list[Line]
-    notes: list[str] = field(default_factory=list)
+    interleaved: bool = False  # some of its lines were attributed by guess
+    headless: bool = False  # its first line is a frame: the start of the traceback is missing
     ended: bool = False  # its exception line was seen
     stack: Stack = field(default_factory=Stack)
 
@@ -89,7 +89,7 @@ class Builder:
             draft = near[place] if place >= 0 else None
         if draft is None or draft is self._open:
             return None if draft is None else self._grow(draft, line, part)
-        draft.notes.append(INTERLEAVED)
+        draft.interleaved = True
         return self._grow(draft, line, part)
 
     def _others(self, line: Line, reach: int) -> bool:
@@ -171,10 +171,10 @@ class Builder:
         for draft in reversed(self._stacks[-8:]):
             cut = not draft.ended and _distance(draft, line) < _REACH
             if cut and draft is not self._open:
-                draft.notes.append(INTERLEAVED)
+                draft.interleaved = True
                 return self._grow(draft, line, "frame")
         draft = self._start("traceback", line)
-        draft.notes.append("the start of this traceback is missing")
+        draft.headless = True
         return draft
 
     def _of_process(self, line: Line) -> Draft | None:

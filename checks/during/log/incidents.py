@@ -41,7 +41,8 @@ class Incident(Struct, frozen=True, kw_only=True):
     kind: str  # traceback | usage | fatal | line
     lines: tuple[Line, ...]
     chain: tuple[Raised, ...] = ()  # the root first
-    notes: tuple[str, ...] = ()
+    interleaved: bool = False  # ranks wrote over each other: some of its lines were attributed by guess
+    headless: bool = False  # the start of this traceback is missing
 
     @property
     def line(self) -> int:
@@ -57,6 +58,11 @@ class Incident(Struct, frozen=True, kw_only=True):
     def rank(self) -> str:
         """Rank that printed it."""
         return next((line.rank for line in self.lines if line.rank), "")
+
+    @property
+    def tailless(self) -> bool:
+        """Whether the end of a traceback is missing: the exception itself is not in the log."""
+        return bool(self.chain) and not self.chain[-1].type
 
     @property
     def last(self) -> Raised | None:
@@ -101,10 +107,7 @@ def _finish(draft: Draft) -> Incident:
         lines = lines[:-1]
     kept = _as_headed(lines)
     chain = raised(kept) if draft.kind == "traceback" else ()
-    notes = list(dict.fromkeys(draft.notes))
-    if draft.kind == "traceback" and chain and not chain[-1].type:
-        notes.append("the end of this traceback is missing: the exception itself is not in the log")
-    return Incident(kind=draft.kind, lines=kept, chain=chain, notes=tuple(notes))
+    return Incident(kind=draft.kind, lines=kept, chain=chain, interleaved=draft.interleaved, headless=draft.headless)
 
 
 def _as_headed(lines: list[Line]) -> tuple[Line, ...]:

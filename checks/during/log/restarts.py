@@ -36,7 +36,7 @@ _USAGE = re.compile(r"usage: .*(?:sglang|launch_server)|(?:sglang|launch_server)
 _MAIN = re.compile(r'\s*File "(?:[^"]*/)?(?:launch_server|__main__|sglang)(?:\.py)?", line \d+, in <module>')
 _ARGUMENTS = frozenset({"prepare_server_args", "from_cli_args", "resolve_once", "run_resolution_pipeline"})
 MOST_SHOWN = 7
-"""How many of many starts are told one by one."""
+"""How many starts before the last one are judged and reported one by one."""
 _MOST_LEAD = 400  # lines above its first sign that may belong to a start
 
 
@@ -48,24 +48,6 @@ def begins(lines: Sequence[Line], found: Sequence[Incident]) -> tuple[int, ...]:
         return (lines[0].number,)
     leads = (_lead(lines, mark, found) for mark in _marks(lines, found))
     return tuple(sorted({lines[0].number, *leads}))
-
-
-def note(firsts: Sequence[int], ends: Sequence[str], *, complete: bool) -> str:
-    """How many starts there were, at which lines, and how the latest of them ended (`ends`, the last start's last).
-
-    `complete`: nothing of the log was left out, so that there were not more.
-    """
-    shown = [*firsts[:1], "...", *firsts[-MOST_SHOWN:]] if len(firsts) > MOST_SHOWN + 1 else firsts
-    count = f"{len(firsts)}" if complete else f"at least {len(firsts)}"
-    said = f"the log holds {count} starts, at lines {', '.join(map(str, shown))}; judged is the last"
-    *before, last = ends
-    if set(before) == {last}:
-        which = "the earlier" if len(before) == len(firsts) - 1 else f"the {len(before)} before it"
-        return f"{said}; {which} ended the same way"
-    alike: dict[str, list[str]] = {}
-    for first, end in zip(firsts[-len(ends) : -1], before, strict=True):
-        alike.setdefault(end, []).append(str(first))
-    return f"{said}; before it: " + ", ".join(f"{end} (line {', '.join(at)})" for end, at in alike.items())
 
 
 def latest(lines: Sequence[Line]) -> Sequence[Line]:

@@ -88,7 +88,8 @@ def _advance(probe: Probe, context: Context, send_all: Callable[[Wave], list[Ans
 
 def _nobody_there(probe: Probe, answers: Sequence[Answer]) -> Verdict | None:
     if answers and all(answer.fault in GONE for answer in answers):
-        return verdict(probe.id, Outcome.FAIL, f"nobody answers: {answers[0].error}", unreachable="true")
+        judged = verdict(probe.id, Outcome.FAIL, f"nobody answers: {answers[0].error}")
+        return replace(judged, unreachable=True)
     return None
 
 

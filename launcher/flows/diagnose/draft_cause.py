@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from checks.during.diagnosis import diagnose
+from checks.during.diagnosis_wording import headline
 from checks.during.log.scan import scan
 from checks.during.proposed_entry import NothingOpen, draft
 from checks.during.reading import read
@@ -39,9 +40,7 @@ def _scaffold(log: str, facts: dict[str, Any], engine: str, name: str, folder: P
     try:
         files = draft(reading, name)
     except NothingOpen as error:
-        found = diagnose(reading)
-        said = f"{found.cause.id}: {found.sentence}" if found.cause else found.sentence
-        raise UsageError(f"nothing to draft from: {said}", hint=str(error)) from error
+        raise UsageError(f"nothing to draft from: {headline(diagnose(reading))}", hint=str(error)) from error
     except ValueError as error:
         raise UsageError(str(error), hint="e.g. radix-cache-lost-after-retraction") from error
     mask = Masker()  # a log that was not copied by a run still echoes what the engine was given

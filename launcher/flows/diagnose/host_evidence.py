@@ -5,9 +5,7 @@ Asked for by `diagnose run --host-evidence` and `--remote`; the judging is `flow
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from msgspec import Struct
 
@@ -15,12 +13,13 @@ from checks.during.log.repeated_lines import SAME_LIMIT
 from checks.during.log.scan import EDGE_BYTES, FOLLOW_LINES, LEAD_LINES, Scanned, from_numbered
 from launcher import hostside
 from launcher.errors import HostCommandFailed, TransportTimeout
-from launcher.flows.diagnose.run_diagnosis import Beside, has_log
+from launcher.flows.diagnose.run_diagnosis import HostEvidence, has_log
 from launcher.plan.launch_plan import LaunchPlan
 from launcher.plan.launch_script import run_folder
 from launcher.run.store import Run
 from launcher.secrets import Masker
-from launcher.transport.base import Command, Transport
+from launcher.transport.answers import ask, document, output
+from launcher.transport.base import Transport
 
 MARGIN = 90.0  # seconds around a run in which the kernel may have spoken about it
 MOST_BYTES = 16 << 20  # of a remote log that may travel
@@ -34,7 +33,9 @@ class KernelLog(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def beside(transport: Transport, run: Run, now: float, *, kernel: bool, words: Sequence[str] = ()) -> Beside:
+def host_evidence(
+    transport: Transport, run: Run, now: float, *, kernel: bool, words: Sequence[str] = ()
+) -> HostEvidence:
     """What the run's host says: its kernel log, and with `words` the run's log as it lies there.
 
     What cannot be had is a note where our copy of the log can be judged instead; else an error: HostCommandFailed,
@@ -43,17 +44,17 @@ def beside(transport: Transport, run: Run, now: float, *, kernel: bool, words: S
     plan, notes = run.plan, list[str]()
     said, log = KernelLog(), None
     try:
-        log, said_there = _remote_log(transport, plan, run, words) if words else (None, [])
+        log, said_there = remote_log(transport, plan, run, words) if words else (None, [])
         notes += said_there
     except (HostCommandFailed, TransportTimeout) as error:
         if not has_log(run):
             raise
-        notes.append(f"{error.message}; judged is the copy of the log here")
+        notes.append(f"{error.message}; the local copy of the log was judged")
     try:
         said = kernel_log(transport, plan, run, now) if kernel else said
     except (HostCommandFailed, TransportTimeout) as error:
         notes.append(f"the host's kernel log could not be read ({error.message})")
-    return Beside(kernel=said.lines, notes=(*notes, *said.notes), log=log)
+    return HostEvidence(kernel=said.lines, notes=(*notes, *said.notes), log=log)
 
 
 def kernel_log(transport: Transport, plan: LaunchPlan, run: Run, now: float) -> KernelLog:
@@ -62,22 +63,18 @@ def kernel_log(transport: Transport, plan: LaunchPlan, run: Run, now: float) -> 
     since = float(info.get("started") or info.get("created") or 0) - MARGIN
     until = float(info.get("ended") or now) + MARGIN
     command = hostside.command("kernel_log", {"since": since, "until": until}, python=plan.python)
-    answer = _json(transport, command, _output(transport, command))
+    answer = ask(transport, command)
     notes = [] if answer["source"] else [f"the host's kernel log could not be read ({'; '.join(answer['notes'])})"]
     if answer["oom_kills"]:
         notes.append(f"the memory limit of the host's container has killed {answer['oom_kills']} processes so far")
     return KernelLog(lines=tuple(answer["lines"]), notes=tuple(notes))
 
 
-def remote_log(transport: Transport, plan: LaunchPlan, run: Run, words: Sequence[str]) -> Scanned:
-    """What a diagnosis needs of the run's log on its host, chosen there. Raises HostCommandFailed, HostUnreachable."""
-    return _remote_log(transport, plan, run, words)[0]
+def remote_log(transport: Transport, plan: LaunchPlan, run: Run, words: Sequence[str]) -> tuple[Scanned, Sequence[str]]:
+    """What a diagnosis needs of the run's log on its host, chosen there, and notes on what could not be done.
 
-
-def _remote_log(
-    transport: Transport, plan: LaunchPlan, run: Run, words: Sequence[str]
-) -> tuple[Scanned, Sequence[str]]:
-    """The log, and what could not be done there."""
+    Raises HostCommandFailed, HostUnreachable, TransportTimeout.
+    """
     arguments = {
         "path": (path := f"{run_folder(plan, run.id)}/server.log"),
         "words": list(words),
@@ -88,10 +85,10 @@ def _remote_log(
         "most": MOST_BYTES,
     }
     command = hostside.command("filter_log", arguments, python=plan.python, timeout=_FILTER_SECONDS)
-    body, mark, end = _output(transport, command).rpartition(b"END {")
+    body, mark, end = output(transport, command).rpartition(b"END {")
     if not mark:
         raise HostCommandFailed(f"`{command.label}` on {transport.name} did not come to its end", where=transport.name)
-    seen = _json(transport, command, b"{" + end)
+    seen = document(transport, command, b"{" + end)
     if seen.get("missing"):
         raise HostCommandFailed(f"cannot read {path} on {transport.name}: {seen['missing']}", where=transport.name)
     kept = from_numbered(_rows(body), lines=seen["lines"], size=seen["bytes"], dropped=seen["dropped"])
@@ -104,24 +101,3 @@ def _rows(body: bytes) -> Iterator[tuple[int, bytes]]:
         number, mark, text = row.partition(b":")
         if mark and number.isdigit():
             yield int(number), mask(text.decode("utf-8", "replace")).encode()
-
-
-def _output(transport: Transport, command: Command) -> bytes:
-    result = transport.run(command)
-    if result.exit != 0:
-        said = result.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise HostCommandFailed(
-            f"`{command.label}` on {transport.name} ended with {result.exit}: {said[-1] if said else 'no message'}",
-            where=transport.name,
-        )
-    return result.stdout
-
-
-def _json(transport: Transport, command: Command, data: bytes) -> dict[str, Any]:
-    text = data.decode("utf-8", "replace")
-    try:
-        return dict(json.loads(text[text.index("{") :]))
-    except ValueError as error:
-        raise HostCommandFailed(
-            f"`{command.label}` on {transport.name} answered {text[:200]!r} instead of JSON", where=transport.name
-        ) from error

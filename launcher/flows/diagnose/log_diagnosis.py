@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from checks.during.diagnosis import diagnose
+from checks.during.diagnosis import diagnose, diagnose_chunks
 from checks.during.log.scan import Scanned, joined, scan
-from checks.during.reading import diagnose_chunks, read
+from checks.during.reading import read
 from checks.vocabulary import Diagnosis
 from launcher import knowledge_cache
 
 
 def diagnose_log(chunks: Iterable[bytes], known: Mapping[str, Any] | None = None, engine: str = "") -> Diagnosis:
-    """The diagnosis of one log, see `checks.during.reading`. Raises YamlError when the knowledge is malformed."""
+    """The diagnosis of one log, see `checks.during.diagnosis`. Raises YamlError when the knowledge is malformed."""
     return diagnose_chunks(chunks, knowledge_cache.index(), known, engine)
 
 

@@ -9,69 +9,58 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from checks.after.slow_paths import decode_lines
-from checks.during.diagnosis import OBSERVED
 from checks.during.log.scan import Scanned
-from checks.vocabulary import Diagnosis
+from checks.vocabulary import Diagnosis, LogVerdict
 from launcher.flows.diagnose.log_diagnosis import diagnose_log, diagnose_scanned
 from launcher.flows.diagnose.log_view import LogView
 from launcher.logfile import chunks
+from launcher.run import run_wording
+from launcher.run.events import Activity
 from launcher.run.store import Run, State
 
+_STALL_KIND = {Activity.COMPILING: "compile", Activity.STOPPED: "stopped"}  # in a fingerprint; others: stall
 
-class Beside(Struct, frozen=True, kw_only=True):
-    """What the host said besides our copy of the log; asked for by `diagnose run --host-evidence` and `--remote`."""
+
+class HostEvidence(Struct, frozen=True, kw_only=True):
+    """What the host reports besides our copy of the log, where `--host-evidence` or `--remote` asked for it."""
 
     kernel: tuple[str, ...] = ()  # records of the kernel's log in the time of the run
     notes: tuple[str, ...] = ()
     log: Scanned | None = None  # the log as its host holds it, instead of our copy
 
 
-NOTHING = Beside()
+NO_EVIDENCE = HostEvidence()
 
 
-def diagnose_run(run: Run, beside: Beside = NOTHING) -> Diagnosis:
+def diagnose_run(run: Run, evidence: HostEvidence = NO_EVIDENCE) -> Diagnosis:
     """The diagnosis of a run's log; its gist is kept in the Run."""
-    plan = run.read("plan") or {}
-    engine = str(plan.get("engine", ""))
-    rest = "".join(f"\n{line}" for line in beside.kernel).encode()
-    if beside.log is None:
+    engine = str((run.read("plan") or {}).get("engine", ""))
+    rest = "".join(f"\n{line}" for line in evidence.kernel).encode()
+    if evidence.log is None:
         diagnosis = diagnose_log(chain(chunks(str(run.log)), [rest]), known(run), engine)
     else:
-        diagnosis = diagnose_scanned(beside.log, rest, known(run), engine)
-    notes = (*diagnosis.notes, *beside.notes, *(beside.kernel[:8] if diagnosis.cause is None else ()))
-    diagnosis = stalled(run, replace(diagnosis, notes=notes))
-    cause = diagnosis.cause
-    gist = {
-        "cause": cause.id if cause else None,
-        "sentence": diagnosis.sentence,
-        "healthy": diagnosis.healthy,
-        "fingerprint": diagnosis.fingerprint,
-        "ledger": [item.id for item in diagnosis.ledger],
-    }
-    run.write("diagnosis", gist)
+        diagnosis = diagnose_scanned(evidence.log, rest, known(run), engine)
+    notes = (*diagnosis.notes, *evidence.notes, *(evidence.kernel[:8] if diagnosis.cause is None else ()))
+    diagnosis = of_run(run, replace(diagnosis, notes=notes))
+    run.write("diagnosis", _gist(diagnosis))
+    return diagnosis
+
+
+def of_run(run: Run, diagnosis: Diagnosis) -> Diagnosis:
+    """The diagnosis of a log in view of how its run ended: a run that died or stalled did not go well, whatever the log
+    shows."""
+    event = stall_of(run)
+    if event is not None:
+        return _stalled(event, diagnosis)
+    if run.state is State.CRASHED and diagnosis.verdict not in (LogVerdict.CAUSE, LogVerdict.UNKNOWN):
+        sentence = run_wording.crashed_silently(run.info.get("exit"), diagnosis.sentence)
+        return replace(diagnosis, verdict=LogVerdict.UNKNOWN, sentence=sentence)
     return diagnosis
 
 
 def has_log(run: Run) -> bool:
     """Whether our copy of a run's log holds anything."""
     return run.log.exists() and run.log.stat().st_size > 0
-
-
-def stalled(run: Run, diagnosis: Diagnosis) -> Diagnosis:
-    """A run that stood still is not healthy because its log shows no failure: what its processes did is evidence."""
-    event = stall_of(run)
-    if event is None or diagnosis.cause is not None:
-        return diagnosis if event is None else replace(diagnosis, notes=(*diagnosis.notes, _stall_note(event)))
-    kind = "compile" if "compiling" in event["doing"] else "stopped" if "stopped by" in event["doing"] else "stall"
-    if not (diagnosis.healthy or diagnosis.fingerprint.startswith(OBSERVED)):
-        return replace(diagnosis, notes=(*diagnosis.notes, _stall_note(event)))
-    return replace(
-        diagnosis,
-        healthy=False,
-        sentence=f"unknown: {_stall_note(event)}",
-        fingerprint=f"{kind}/{event['phase'] or 'import'}",
-        phase=str(event["phase"]),
-    )
 
 
 def stall_of(run: Run) -> dict[str, Any] | None:
@@ -85,19 +74,11 @@ def stall_of(run: Run) -> dict[str, Any] | None:
                 last = event
             case "Resumed" | "Ready":
                 last = None
-    return last and {"phase": "", "doing": "unknown", "last_line": "", **last}
-
-
-def _stall_note(event: dict[str, Any]) -> str:
-    length = (
-        f"nothing moved for {event['silent']:.0f} s" if "silent" in event else f"longer than {event['limit']:.0f} s"
-    )
-    line = f"; last line: {event['last_line'][:160]}" if event["last_line"] else ""
-    return f"{length} in phase `{event['phase'] or 'import'}`; its processes: {event['doing']}{line}"
+    return last and {"phase": "", "doing": "unknown", "last_line": "", "activity": Activity.UNKNOWN, **last}
 
 
 def log_view(run: Run, fresh: bytes = b"") -> LogView:
-    """What validation wants from a run's log. `fresh` is what came since our copy ends."""
+    """What validation needs of a run's log. `fresh`: bytes beyond our copy."""
     if not run.log.exists():
         return LogView()
     engine = str((run.read("plan") or {}).get("engine", ""))
@@ -110,3 +91,28 @@ def known(run: Run) -> dict[str, Any]:
     launch = run.read("launch") or {}
     observed = launch.get("observed") or ({"kind": "hang"} if stall_of(run) else None)
     return {**launch, "engine_version": launch.get("engine"), "observed": observed}
+
+
+def _stalled(event: dict[str, Any], diagnosis: Diagnosis) -> Diagnosis:
+    """What the processes did is evidence of its own; it leads where the log names no failure."""
+    note = run_wording.stall_note(event)
+    if diagnosis.verdict in (LogVerdict.CAUSE, LogVerdict.UNKNOWN) and not diagnosis.observed:
+        return replace(diagnosis, notes=(*diagnosis.notes, note))
+    return replace(
+        diagnosis,
+        verdict=LogVerdict.UNKNOWN,
+        sentence=note,
+        fingerprint=f"{_STALL_KIND.get(event['activity'], 'stall')}/{event['phase'] or 'import'}",
+        phase=str(event["phase"]),
+    )
+
+
+def _gist(diagnosis: Diagnosis) -> dict[str, Any]:
+    return {
+        "cause": diagnosis.cause.id if diagnosis.cause else None,
+        "verdict": diagnosis.verdict,
+        "sentence": diagnosis.sentence,
+        "healthy": diagnosis.healthy,
+        "fingerprint": diagnosis.fingerprint,
+        "ledger": [item.id for item in diagnosis.ledger],
+    }

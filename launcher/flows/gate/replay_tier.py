@@ -15,10 +15,10 @@ from checks.after.validation import level_of, outcome_of
 from checks.after.validation import settle as settle_ledger
 from checks.before.rules import check
 from checks.facts.launch_evidence import Launch
-from checks.vocabulary import Diagnosis, Evidence, Outcome, Severity, Verdict
+from checks.vocabulary import Diagnosis, Evidence, Origin, Outcome, Severity, Verdict
 from launcher.errors import LauncherError
 from launcher.flows.diagnose.log_diagnosis import diagnose_log
-from launcher.flows.diagnose.run_diagnosis import known
+from launcher.flows.diagnose.run_diagnosis import known, of_run
 from launcher.flows.launch.prepare import settle
 from launcher.gate.evidence_bundle import opened
 from launcher.gate.policy import Recorded
@@ -29,10 +29,10 @@ from launcher.logfile import chunks
 from launcher.profile.file import Accepted
 from launcher.run.store import Run
 
+# Rules on the moment of a launch, and what runs recorded before findings had an origin call the engine's own refusal.
 _ONLY_LIVE = frozenset(
     {"http-port-in-use", "killed-at-logout", "engine-refuses-arguments", "engine-outside-profile-range"}
 )
-_BY_ENGINE = "the engine's own check refuses"  # how `preflight` words a refusal, under the id of whichever cause
 DECIDES = ("refused", "cause", "healthy", "outcome", "level")
 
 
@@ -112,7 +112,7 @@ def _recorded(run: Run) -> dict[str, Any]:
     findings, diagnosis, validation = run.read("findings"), run.read("diagnosis"), run.read("validation")
     if findings is not None and run.read("launch"):
         errors = [item for item in findings if item["severity"] == Severity.ERROR]
-        found["refused"] = _refusing(item["id"] for item in errors if not item["message"].startswith(_BY_ENGINE))
+        found["refused"] = _refusing(item["id"] for item in errors if item.get("origin", Origin.RULE) == Origin.RULE)
     if diagnosis is not None:
         found["cause"], found["healthy"] = diagnosis.get("cause"), diagnosis.get("healthy")
     if validation is not None:
@@ -136,7 +136,7 @@ def _diagnosis(run: Run) -> Diagnosis | None:
     if not run.log.exists() or run.log.stat().st_size == 0:
         return None
     engine = str((run.read("plan") or {}).get("engine", ""))
-    return diagnose_log(chunks(str(run.log)), known(run), engine)
+    return of_run(run, diagnose_log(chunks(str(run.log)), known(run), engine))
 
 
 def _standing(run: Run) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from checks.engine.source.program import describe
 from checks.engine.source.remote_program import program_text
 from checks.engine.source.tree import SourceError, from_root, from_wheel
 from launcher.errors import HostCommandFailed, UsageError
+from launcher.transport.answers import document, last_line
 from launcher.transport.base import Command, Transport
 from launcher.transport.inventory import Host
 
@@ -17,15 +17,12 @@ from launcher.transport.inventory import Host
 def capture_host(transport: Transport, host: Host, python: str = "") -> dict[str, Any]:
     """Schema document of the engine that the host's interpreter would import; nothing is imported there."""
     words = (python or host.python or "python3", "-")
-    result = transport.run(
-        Command(argv=words, label="schema", stdin=program_text().encode(), env=dict(host.env), timeout=60)
-    )
+    command = Command(argv=words, label="schema", stdin=program_text().encode(), env=dict(host.env), timeout=60)
+    result = transport.run(command)
     if result.exit != 0:
-        lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise HostCommandFailed(
-            f"no engine source to read on {host.name}: {lines[-1] if lines else 'no message'}", where=host.name
-        )
-    return dict(json.loads(result.stdout))
+        reason = last_line(result.stderr)
+        raise HostCommandFailed(f"the engine's source on {host.name} cannot be read: {reason}", where=host.name)
+    return dict(document(transport, command, result.stdout))
 
 
 def capture_file(path: Path) -> dict[str, Any]:

@@ -15,11 +15,12 @@ from msgspec import Struct, field
 from checks.catalog.entries import entry
 from checks.engine.remedies import fitting
 from checks.facts.launch_evidence import build
-from checks.vocabulary import Evidence, Finding, FlagValue, Severity
+from checks.vocabulary import Evidence, Finding, FlagValue, Origin, Severity
 from launcher import hostside
 from launcher.errors import HostCommandFailed
 from launcher.flows.diagnose.log_diagnosis import diagnose_log
 from launcher.flows.launch.prepare import Prepared
+from launcher.transport.answers import last_line
 from launcher.transport.base import Command, Result, Transport
 
 MARK = b"sglang-launcher-dry-run:"
@@ -86,6 +87,7 @@ def refusal(answer: Mapping[str, Any], result: Result, prepared: Prepared) -> Fi
     return Finding(
         id=found.cause.id if found.cause else "engine-refuses-arguments",
         severity=Severity.ERROR,
+        origin=Origin.ENGINE,
         message=f"the engine's own check refuses: {' '.join(str(message).split())[:400]}",
         why=_why(answer, cause.why if cause else ""),
         evidence=(Evidence(text=text[-600:], source=str(answer.get("frame", ""))),),
@@ -121,6 +123,7 @@ def differences(flags: Mapping[str, FlagValue], effective: Mapping[str, Any]) ->
                 Finding(
                     id="feature-silently-disabled",
                     severity=Severity.WARNING,
+                    origin=Origin.ENGINE,
                     message=f"the engine sets {key}: {meaning}",
                     subject=f"flag.{key.replace('_', '-')}",
                 )
@@ -145,7 +148,13 @@ def same(asked: FlagValue, got: object) -> bool:
 
 
 def _difference(name: str, message: str) -> Finding:
-    return Finding(id="flag-changed-by-engine", severity=Severity.INFO, message=message, subject=f"flag.{name}")
+    return Finding(
+        id="flag-changed-by-engine",
+        severity=Severity.INFO,
+        origin=Origin.ENGINE,
+        message=message,
+        subject=f"flag.{name}",
+    )
 
 
 def _why(answer: Mapping[str, Any], known: str) -> str:
@@ -157,9 +166,6 @@ def _why(answer: Mapping[str, Any], known: str) -> str:
 def _answer(result: Result, host: str) -> dict[str, Any]:
     start = result.stdout.rfind(MARK)
     if start < 0:
-        lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise HostCommandFailed(
-            f"the engine's dry run on {host} died (exit {result.exit}): {lines[-1] if lines else 'no message'}",
-            where=host,
-        )
+        reason = last_line(result.stderr)
+        raise HostCommandFailed(f"the engine's dry run on {host} died (exit {result.exit}): {reason}", where=host)
     return dict(json.loads(result.stdout[start + len(MARK) :].split(b"\n")[0]))

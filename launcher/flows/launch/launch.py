@@ -178,9 +178,7 @@ def _validate(desk: Desk, watching: Watching, wanted: Wishes) -> LaunchOutcome:
     watching.pump(0)
     watching.run.write("validation", as_dict(validation))
     if watching.ended is not None:
-        code = watching.ended.code
-        ending = Ending(state=State.CRASHED, reason=f"the engine exited with {code} while it was being probed")
-        return _finish(desk, watching, ending, validation)
+        return _finish(desk, watching, watching.gone(watching.ended, " while it was being probed"), validation)
     watching.run.update(state=State.VALIDATED, outcome=validation.outcome, level=validation.level)
     return LaunchOutcome(run=watching.run, state=State.VALIDATED, reason=validation.summary, validation=validation)
 
@@ -262,4 +260,10 @@ def _setting_json(item: Setting | EnvSetting) -> dict[str, Any]:
 
 def asdict_finding(item: Any) -> dict[str, Any]:
     """A finding as JSON values."""
-    return {"id": item.id, "severity": item.severity, "message": item.message, "subject": item.subject}
+    return {
+        "id": item.id,
+        "severity": item.severity,
+        "message": item.message,
+        "subject": item.subject,
+        "origin": item.origin,
+    }

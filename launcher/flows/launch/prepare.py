@@ -13,7 +13,7 @@ from checks.before.rule_index import packages
 from checks.before.rules import check
 from checks.engine.flag_schema import FlagSchema, from_document, load
 from checks.facts.launch_evidence import Launch
-from checks.vocabulary import Finding, Severity
+from checks.vocabulary import Finding, Origin, Severity
 from launcher.errors import HostCommandFailed
 from launcher.flows.launch.capture_schema import capture_host
 from launcher.knowledge_cache import rules
@@ -53,7 +53,7 @@ def prepare(transport: Transport, profile: Profile, host: Host, now: datetime) -
     version = engine_version(raw)
     if version is None:
         raise HostCommandFailed(
-            f"no SGLang on {host.name}: " + "; ".join(note for note in raw["notes"] if note.startswith("no engine")),
+            f"no SGLang on {host.name}: {'; '.join(raw['engine_tried'])}",
             where=host.name,
             hint="name the engine's interpreter in hosts.yaml: `python: /path/to/venv/bin/python`",
         )
@@ -130,6 +130,7 @@ def range_finding(profile: Profile, schema: FlagSchema) -> list[Finding]:
         Finding(
             id="engine-outside-profile-range",
             severity=Severity.ERROR,
+            origin=Origin.PROFILE,
             message=f"the profile is for SGLang {profile.engine.text}, the host has {schema.version}",
             subject="engine",
         )
@@ -142,7 +143,7 @@ def clock_finding(raw: Mapping[str, Any], now: datetime) -> list[Finding]:
     if abs(skew) < CLOCK_SKEW:
         return []
     message = f"the host's clock is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} this one"
-    return [Finding(id="clock-skew", severity=Severity.WARNING, message=message, subject="host.time")]
+    return [_live("clock-skew", Severity.WARNING, message, "host.time")]
 
 
 def host_findings(raw: Mapping[str, Any], plan: LaunchPlan) -> list[Finding]:
@@ -151,13 +152,17 @@ def host_findings(raw: Mapping[str, Any], plan: LaunchPlan) -> list[Finding]:
     detach, port = raw["detach"], raw.get("port") or {}
     if port and not port["free"]:
         message = f"port {plan.server_port} is taken by {remote.holders_text(port['holders'])}"
-        found.append(Finding(id="http-port-in-use", severity=Severity.ERROR, message=message, subject="flag.port"))
+        found.append(_live("http-port-in-use", Severity.ERROR, message, "flag.port"))
     disk = (raw["host"].get("disk") or {}).get("free")
     if isinstance(disk, int) and disk < LOW_DISK:
         message = f"only {disk / 1e9:.1f} GB are free below {plan.work_dir}: logs and kernel caches may not fit"
-        found.append(Finding(id="disk-nearly-full", severity=Severity.WARNING, message=message, subject="host.disk"))
+        found.append(_live("disk-nearly-full", Severity.WARNING, message, "host.disk"))
     if detach["kill_user_processes"] and not detach["linger"]:
         message = "logind on this host kills everything of a user at logout (KillUserProcesses=yes)"
         why = "The server would die with the connection. `loginctl enable-linger` lets it live as a user service."
-        found.append(Finding(id="killed-at-logout", severity=Severity.ERROR, message=message, why=why, subject="host"))
+        found.append(_live("killed-at-logout", Severity.ERROR, message, "host", why))
     return found
+
+
+def _live(slug: str, severity: Severity, message: str, subject: str, why: str = "") -> Finding:
+    return Finding(id=slug, severity=severity, origin=Origin.HOST, message=message, why=why, subject=subject)

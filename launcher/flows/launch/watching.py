@@ -16,7 +16,7 @@ from launcher.client.endpoint import planned
 from launcher.clock import Clock
 from launcher.errors import LauncherError
 from launcher.plan.launch_plan import LaunchPlan
-from launcher.run import progress, readiness, remote
+from launcher.run import progress, readiness, remote, run_wording
 from launcher.run.events import Answering, Event, Impostor, LinkLost, Overdue, Ready, Stalled, to_json
 from launcher.run.frames import Ended, LogBytes, Replaced, Sample
 from launcher.run.log_copy import LogCopy, Lost, Tail
@@ -59,7 +59,6 @@ class Watching:
         self._next_health = 0.0
         self._log_bytes = 0
         self.link_lost = ""
-        self.stopping = False
         self.info: dict[str, Any] = {}  # what the server said about itself when it got ready
         self.endpoint = planned(transport, plan)
 
@@ -83,13 +82,13 @@ class Watching:
         while True:
             events = self.pump(0.1)
             if self.ended is not None:
-                return self._gone(self.ended)
+                return self.gone(self.ended)
             if self.link_lost:
                 return Ending(state=State.LOST, reason=f"the connection is gone: {self.link_lost}")
             overdue = next((e for e in events if isinstance(e, Overdue)), None)
             stalled = next((e for e in events if isinstance(e, Stalled)), None)
             if stalled is not None:
-                return Ending(state=State.STALLED, reason=_stall_text(stalled))
+                return Ending(state=State.STALLED, reason=run_wording.stalled(stalled))
             if overdue is not None and self.at > deadline:
                 return Ending(state=State.TIMED_OUT, reason=f"{overdue.phase} takes longer than {overdue.limit:.0f} s")
             if self.at > deadline:
@@ -187,41 +186,18 @@ class Watching:
         self.record(Ready(at=self.at, evidence=identity.evidence))
         return True
 
-    def _gone(self, end: Ended) -> Ending:
-        if self.stopping:
-            return Ending(state=State.STOPPED, reason="it was asked to stop")
+    def gone(self, end: Ended, moment: str = "") -> Ending:
+        """What the end of the process means for the run. `moment` says what was going on."""
+        if end.asked:
+            return Ending(state=State.STOPPED, reason=f"it was asked to stop{moment}")
         if end.state == "vanished":
             return Ending(state=State.LOST, reason="the process is gone and left no exit code")
-        return Ending(state=State.CRASHED, reason=f"the engine exited with {end.code}{exit_words(end.code)}")
-
-
-def exit_words(code: int | None) -> str:
-    """What an exit code of the engine says, and what it does not."""
-    match code:
-        case 2:
-            return " (its argument parser refused the command line)"
-        case 137:
-            return " (SIGKILL: how the engine ends itself after any scheduler crash, not a sign of the OOM killer)"
-        case 139:
-            return " (SIGSEGV)"
-        case 134:
-            return " (SIGABRT)"
-        case 143:
-            return " (SIGTERM before it was serving)"
-        case _:
-            return ""
+        return Ending(state=State.CRASHED, reason=f"{run_wording.exited(end.code)}{moment}")
 
 
 def seconds_since(started: Any, clock: Clock) -> float:
     """Seconds since a moment written as POSIX time; 0 when there is none."""
     return max(0.0, clock.now().timestamp() - float(started)) if started else 0.0
-
-
-def _stall_text(stalled: Stalled) -> str:
-    return (
-        f"nothing moved for {stalled.silent:.0f} s in phase {stalled.phase}: no log line, no CPU time, no reading; "
-        f"last line: {stalled.last_line[:160] or '(none)'}; {stalled.doing}"
-    )
 
 
 def _classify(text: str) -> progress.Milestone | None:

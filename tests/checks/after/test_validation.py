@@ -46,7 +46,7 @@ def test_a_server_that_answers_but_is_not_ready_is_alive() -> None:
 
 
 def test_nobody_there_is_not_alive() -> None:
-    gone = [Verdict(id="health", outcome=Outcome.FAIL, message="", figures={"unreachable": "true"})]
+    gone = [Verdict(id="health", outcome=Outcome.FAIL, message="", unreachable=True)]
     assert level_of(gone, probes(), 0) is Level.NONE
 
 

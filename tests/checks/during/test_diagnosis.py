@@ -5,12 +5,8 @@ import pytest
 
 from checks import KNOWLEDGE
 from checks.during import signature_build
-from checks.during.diagnosis import NO_LOG, Reading, diagnose
-from checks.during.log import phases, server_args
-from checks.during.log.incidents import incidents
-from checks.during.log.scan import scan
-from checks.during.log_facts import merge
-from checks.vocabulary import Diagnosis
+from checks.during.diagnosis import diagnose_chunks
+from checks.vocabulary import Diagnosis, LogVerdict
 
 STAMP = "[2026-11-29 15:25:{:02} TP{}] "
 TRACE = 'Scheduler hit an exception: Traceback (most recent call last):\n  File "/a/sglang/srt/x.py", line 1, in f\n'
@@ -55,12 +51,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judge(root: Path, log: str, **known: Any) -> Diagnosis:
-    index = signature_build.build(root)
-    scanned = scan([log.encode()], index.words)
-    found = phases.milestones(scanned.lines, index.phases)
-    facts = merge(server_args.read(scanned.lines), known, str(known.pop("engine", "")), "")
-    reading = Reading(scanned=scanned, incidents=incidents(scanned.lines), milestones=found, facts=facts, index=index)
-    return diagnose(reading)
+    engine = str(known.pop("engine", ""))
+    return diagnose_chunks([log.encode()], signature_build.build(root), known, engine)
 
 
 def cause(found: Diagnosis) -> str | None:
@@ -137,7 +129,7 @@ def test_remedies_are_filled_and_spelled_for_the_release(root: Path) -> None:
 def test_an_unknown_crash_has_a_fingerprint_and_no_cause(root: Path) -> None:
     found = judge(root, trace(1, 0, "KeyError: 'x'"))
     assert (cause(found), found.healthy, found.fingerprint) == (None, False, "KeyError@srt/x.py:f/import")
-    assert found.sentence.startswith("unknown: KeyError: 'x'")
+    assert found.verdict is LogVerdict.UNKNOWN and found.sentence.startswith("KeyError: 'x'")
 
 
 def test_a_refusal_of_the_engine_is_looked_up_in_its_source(root: Path) -> None:
@@ -153,13 +145,14 @@ def test_a_refusal_of_the_engine_is_looked_up_in_its_source(root: Path) -> None:
 
 def test_an_engine_that_just_dies_is_unknown(root: Path) -> None:
     found = judge(root, READY + "[2026-11-29 15:25:01] SIGQUIT received. signum=None, frame=None.\n")
-    assert not found.healthy and found.sentence.startswith("unknown: the engine went down in phase `serving`")
+    assert found.verdict is LogVerdict.UNKNOWN
+    assert found.sentence.startswith("the engine went down in phase `serving`")
 
 
 def test_a_hang_names_phase_and_last_movement(root: Path) -> None:
     found = judge(root, "[2026-11-29 15:25:01 TP0] Init torch distributed begin.\n")
     assert found.phase == "distributed"
-    assert "last moved: line 1 at 2026-11-29 15:25:01: Init torch distributed begin." in found.sentence
+    assert "last sign of progress: line 1 at 2026-11-29 15:25:01: Init torch distributed begin." in found.sentence
 
 
 def test_a_server_that_stops_answering_is_no_healthy_one(root: Path) -> None:
@@ -177,14 +170,14 @@ def test_a_standstill_that_passed_is_not_why_the_engine_died_later(root: Path) -
     assert cause(judge(root, READY + stall + death)) == "stood"
     assert cause(judge(root, READY + stall + front_end + one_rank + death)) == "stood"
     passed = judge(root, READY + stall + work + death)
-    assert cause(passed) is None and passed.sentence.startswith("unknown: the engine went down")
+    assert passed.verdict is LogVerdict.UNKNOWN and passed.sentence.startswith("the engine went down")
 
 
 def test_a_file_that_is_no_log_is_in_no_phase_and_a_word_is_no_release(root: Path) -> None:
     foreign = judge(root, "hello\n")
-    assert foreign.sentence == "nothing failed, as far as this file tells" and NO_LOG in foreign.notes
+    assert foreign.verdict is LogVerdict.NOT_A_LOG and not foreign.healthy
     odd = judge(root, trace(1, 0, "ValueError: beta"), engine="banana")
-    assert cause(odd) == "beta" and any("`banana` is no release number" in note for note in odd.notes)
+    assert cause(odd) == "beta" and any("`banana` is not a release number" in note for note in odd.notes)
 
 
 def test_a_log_that_starts_late_says_so(root: Path) -> None:
@@ -192,7 +185,7 @@ def test_a_log_that_starts_late_says_so(root: Path) -> None:
     assert any("start of this traceback is missing" in note for note in found.notes)
     late = judge(root, "[2026-11-29 15:25:01 TP0] Load weight begin. avail mem=1 GB\n")
     assert late.notes == (
-        "the log starts in phase `weights`: what the engine said before, its arguments among it, is missing",
+        "the log starts in phase `weights`: earlier lines, among them the engine's arguments, are missing",
     )
 
 
@@ -272,7 +265,7 @@ def test_the_source_is_quoted_only_for_the_file_that_raised(root: Path) -> None:
 def test_what_somebody_saw_go_wrong_is_never_called_healthy(root: Path) -> None:
     found = judge(root, READY, observed={"kind": "garbled"})
     assert (cause(found), found.healthy, found.fingerprint) == (None, False, "observed:garbled")
-    assert found.sentence == "unknown: garbled was observed, and nothing here says why"
+    assert found.verdict is LogVerdict.UNKNOWN and found.observed == "garbled"
     assert judge(root, READY, observed={"kind": "none"}).healthy
     nan = "[2026-11-29 15:25:10] Detected errors during sampling! NaN in the logits.\n"
     assert judge(root, READY + nan).fingerprint == "observed:nan-output"
@@ -317,4 +310,4 @@ def test_where_ranks_cannot_be_told_apart_a_doubtful_cause_is_not_named(root: Pa
     ]
     found = judge(root, "\n".join(rows) + "\n")
     assert cause(found) is None and not found.healthy
-    assert "it may be `beta` or `of-frame`" in found.sentence
+    assert "may be `beta` or `of-frame`" in found.sentence

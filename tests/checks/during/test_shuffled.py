@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from checks.during.reading import diagnose_chunks
+from checks.during.diagnosis import diagnose_chunks
 from checks.during.signature_index import Index
 from checks.vocabulary import Diagnosis
 from tests.support import shipped

@@ -14,7 +14,7 @@ from tests.support.paths import CORPUS
 
 KEYS = {
     "cause", "healthy", "sentence", "why", "evidence", "remedies", "symptoms", "ledger", "dismissed", "fingerprint",
-    "phase", "engine", "notes",
+    "phase", "engine", "notes", "verdict",
 }  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def test_a_healthy_log_is_exit_code_0(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_an_unknown_failure_is_exit_code_5(capsys: pytest.CaptureFixture[str]) -> None:
     code, out = diagnose(capsys, str(CORPUS / "0.5.23-cpu" / "e2-tp2.log.gz"))
-    assert code == 5 and out.startswith("cause    unknown: ")
+    assert code == 5 and out.startswith("cause      unknown: ")
 
 
 def test_a_missing_file_is_exit_code_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -94,11 +94,13 @@ def test_a_terminal_and_a_pipe_show_the_same_rows(capsys: pytest.CaptureFixture[
 
 def test_everything_an_engineer_needs_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     _, out = diagnose(capsys, str(NEXTN), "--engine", "0.5.11")
-    assert out.startswith("cause    speculation-without-extra-buffer: ")
+    assert out.startswith("cause      speculation-without-extra-buffer: ")
     assert "line 26 2026-11-29 15:18:28: ValueError: Speculative decoding" in out
-    assert "remedy   mamba-scheduler-strategy: extra_buffer, env SGLANG_ENABLE_SPEC_V2=1" in out  # as 0.5.11 spells it
-    assert "not it   Something will be removed in a later release (line 1)" in out
-    assert out.endswith("more     launch explain speculation-without-extra-buffer\n")
+    assert (
+        "remedy     mamba-scheduler-strategy: extra_buffer, env SGLANG_ENABLE_SPEC_V2=1" in out
+    )  # as 0.5.11 spells it
+    assert "ruled out  Something will be removed in a later release (line 1)" in out
+    assert out.endswith("more       launch explain speculation-without-extra-buffer\n")
 
 
 def test_markdown_is_for_an_issue(capsys: pytest.CaptureFixture[str]) -> None:

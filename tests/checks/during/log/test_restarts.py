@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from checks.during.diagnosis import diagnose_chunks
 from checks.during.log import restarts
 from checks.during.log.incidents import incidents
 from checks.during.log.lines import parse
-from checks.during.reading import diagnose_chunks
 from checks.during.signature_index import Index
 from checks.vocabulary import Diagnosis
 from tests.support import shipped
@@ -54,7 +54,9 @@ def test_a_log_behind_another_is_diagnosed_as_by_itself(path: Path, index: Index
     lines = before.count(b"\n")
     found = diagnose_chunks([before + read(path)], index)
     assert gist(found, lines) == gist(diagnose_chunks([read(path)], index))
-    assert re.match(r"the log holds (?:at least )?2 starts, at lines 1, \d+; judged is the last; ", starts_note(found))
+    assert re.match(
+        r"the log holds (?:at least )?2 starts, at lines 1, \d+; the last one was judged; ", starts_note(found)
+    )
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}/{path.name}")
@@ -67,8 +69,8 @@ def test_starts_that_ended_alike_are_said_to(index: Index) -> None:
     note = starts_note(diagnose_chunks([log * 3], index))
     size = log.count(b"\n")
     assert note == (
-        f"the log holds 3 starts, at lines 1, {size + 1}, {2 * size + 1}; judged is the last; "
-        "the earlier ended the same way"
+        f"the log holds 3 starts, at lines 1, {size + 1}, {2 * size + 1}; the last one was judged; "
+        "the earlier ones ended the same way"
     )
 
 

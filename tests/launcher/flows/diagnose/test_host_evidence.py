@@ -11,7 +11,7 @@ from checks.during.log.scan import scan
 from checks.during.reading import read
 from launcher import hostside
 from launcher.flows.diagnose.host_evidence import KernelLog, kernel_log, remote_log
-from launcher.flows.diagnose.run_diagnosis import Beside, diagnose_run
+from launcher.flows.diagnose.run_diagnosis import HostEvidence, diagnose_run
 from launcher.hostside import filter_log
 from launcher.knowledge_cache import index
 from launcher.run import remote
@@ -49,7 +49,7 @@ def test_only_lines_that_matter_travel_and_keep_their_numbers(host: Bench) -> No
     run = crashed(host)
     (host.folder / "work" / "runs" / run.id / "server.log").write_bytes(BIG)
     words = index().words
-    seen = remote_log(host.transport, run.plan, run, words.texts)
+    seen = remote_log(host.transport, run.plan, run, words.texts)[0]
     assert seen.total_lines == BIG.count(b"\n") and seen.total_bytes == len(BIG)
     assert len(seen.lines) < 600
     assert [line.number for line in seen.lines if "Cannot find any model" in line.text] == [4005]
@@ -61,8 +61,8 @@ def test_only_lines_that_matter_travel_and_keep_their_numbers(host: Bench) -> No
 def test_a_run_is_diagnosed_from_the_log_on_its_host(host: Bench) -> None:
     run = crashed(host)
     (host.folder / "work" / "runs" / run.id / "server.log").write_bytes(BIG)
-    log = remote_log(host.transport, run.plan, run, index().words.texts)
-    found = diagnose_run(run, Beside(log=log))
+    log = remote_log(host.transport, run.plan, run, index().words.texts)[0]
+    found = diagnose_run(run, HostEvidence(log=log))
     assert found.cause is not None and found.cause.id == "model-directory-without-weights"
 
 
@@ -115,7 +115,7 @@ def test_the_memory_killer_of_the_host_is_the_cause_of_a_log_that_ends_without_a
     line = (
         "[2026-11-29 15:16:09] kernel: Out of memory: Killed process 811 (sglang::schedul) total-vm:1kB, anon-rss:1kB"
     )
-    found = diagnose_run(run, Beside(kernel=(line,)))
+    found = diagnose_run(run, HostEvidence(kernel=(line,)))
     assert found.cause is not None and found.cause.id == "host-memory-exhausted"
 
 
@@ -123,7 +123,7 @@ def test_a_gpu_fault_is_told_even_when_no_cause_is_named(host: Bench) -> None:
     run = crashed(host)
     run.log.write_bytes(b"[2026-11-29 15:16:00] Load weight begin. avail mem=139.13 GB\n")
     line = "[2026-11-29 15:16:09] kernel: NVRM: Xid (PCI:0000:5e:00): 79, pid=811, GPU has fallen off the bus."
-    assert line in diagnose_run(run, Beside(kernel=(line,))).notes
+    assert line in diagnose_run(run, HostEvidence(kernel=(line,))).notes
 
 
 def test_the_real_kernel_log_is_asked_without_failing(host: Bench) -> None:

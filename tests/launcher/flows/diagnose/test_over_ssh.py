@@ -14,7 +14,7 @@ import pytest
 from launcher.cli.app import DIAGNOSE
 from launcher.cli.app import run as command
 from launcher.errors import HostCommandFailed
-from launcher.flows.diagnose.host_evidence import beside, kernel_log, remote_log
+from launcher.flows.diagnose.host_evidence import host_evidence, kernel_log, remote_log
 from launcher.knowledge_cache import index
 from launcher.run import remote
 from launcher.run.store import Run
@@ -100,7 +100,7 @@ def test_of_a_large_log_only_lines_that_matter_travel(host: Bench) -> None:
     assert log.stat().st_size > 30_000_000
     assert isinstance(host.transport, Counting)
     before = host.transport.printed
-    seen = remote_log(host.transport, run.plan, run, index().words.texts)
+    seen = remote_log(host.transport, run.plan, run, index().words.texts)[0]
     assert host.transport.printed - before < 120_000
     assert seen.total_bytes == log.stat().st_size and seen.total_lines == 400_000 + CRASH.count(b"\n")
 
@@ -129,7 +129,7 @@ def test_a_log_that_is_neither_there_nor_here_is_an_error(host: Bench) -> None:
     log.unlink()
     run.log.unlink()
     with pytest.raises(HostCommandFailed, match="No such file"):
-        beside(host.transport, run, 0.0, kernel=False, words=("Error",))
+        host_evidence(host.transport, run, 0.0, kernel=False, words=("Error",))
 
 
 def test_a_host_that_cannot_be_reached_leaves_our_copy(

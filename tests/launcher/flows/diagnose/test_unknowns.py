@@ -98,7 +98,7 @@ def test_a_run_that_stood_still_is_no_healthy_one(store: RunStore) -> None:
 
 def test_compilers_at_work_are_told_apart(store: RunStore) -> None:
     run = made(store, START, "timed-out")
-    run.append_event({**STALL, "doing": "compiling kernels (cicc, nvcc)"})
+    run.append_event({**STALL, "doing": "kernels are being compiled", "activity": "compiling"})
     assert diagnose_run(run).fingerprint == "compile/weights"
 
 

@@ -1,0 +1,222 @@
+"""A Judgement in words: every sentence of a Diagnosis is made here, and no decision is taken on one.
+
+`judgement` decides; remedies and reasons come from the knowledge, spelled for the release at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from checks.during import matching
+from checks.during.judgement import Judgement
+from checks.during.log.incidents import Incident
+from checks.during.log.lines import Line
+from checks.during.log.restarts import MOST_SHOWN
+from checks.during.matching import Hit
+from checks.during.unexplained import first_line, raise_site
+from checks.engine.remedies import fill, fitting, for_draft
+from checks.vocabulary import Diagnosis, LogVerdict, Match, Remedy, Role, parse_version
+
+if TYPE_CHECKING:
+    from checks.engine.raise_sites import RaiseSite
+
+FOREIGN = "this does not look like an SGLang log"
+INTERLEAVED = "ranks wrote over each other: some lines were attributed by guess"
+HEADLESS = "the start of this traceback is missing"
+TAILLESS = "the end of this traceback is missing: the exception itself is not in the log"
+_DRAFT_FRAME = "/sglang/srt/speculative/"  # a frame of the draft model's worker
+
+
+def word(judged: Judgement, *, firsts: Sequence[int] = (), before: Sequence[Judgement] = ()) -> Diagnosis:
+    """The diagnosis of a judged start.
+
+    `firsts`: first line of each start where the log holds several; `before`: the judgements on the starts just before.
+    """
+    cause, facts = judged.cause, judged.reading.facts
+    site = None
+    if judged.at and not cause:
+        site = raise_site(judged.at, facts.get("engine.version"))
+    match = _match(cause) if cause else None
+    advice = judged.reading.index.advice(cause.rule.entry) if cause else None
+    why = fill(advice.why, cause.captures) if cause and advice else _reason(site) if site else ""
+    return Diagnosis(
+        verdict=judged.verdict,
+        cause=match,
+        sentence=match.title if match else _sentence(judged, site),
+        why=why,
+        remedies=_remedies(judged, cause, advice.remedies) if cause and advice else (),
+        symptoms=_matches(judged.hits, Role.SYMPTOM),
+        ledger=_matches(judged.hits, Role.LEDGER),
+        dismissed=_matches(judged.hits, Role.BENIGN),
+        observed=judged.observed,
+        fingerprint=judged.fingerprint,
+        phase=judged.phase,
+        engine=facts.get("engine.version"),
+        notes=(*_starts_note(judged, firsts, before), *_notes(judged), *_overcome_note(judged.overcome)),
+    )
+
+
+def headline(found: Diagnosis) -> str:
+    """A diagnosis on one line: the cause by its id, else what its verdict is."""
+    match found.verdict:
+        case LogVerdict.CAUSE if found.cause:
+            return f"{found.cause.id}: {found.sentence}"
+        case LogVerdict.HEALTHY | LogVerdict.STOPPED:
+            return f"none: {found.sentence}"
+        case _:
+            return f"unknown: {found.sentence}"
+
+
+def summary(incident: Incident) -> str:
+    """Exception and the first line of its message, or the line itself."""
+    part = incident.last
+    if part and part.type:
+        return f"{part.type}: {first_line(part.message) or 'without a message'} (line {incident.line})"
+    line = incident.lines[0 if incident.kind == "fatal" else -1]
+    return f"{line.text.strip()[:200]} (line {incident.line})"
+
+
+def _sentence(judged: Judgement, site: RaiseSite | None) -> str:
+    ending, phase = judged.ending, judged.reading.last_phase or "import"
+    match judged.verdict:
+        case LogVerdict.NOT_A_LOG if not judged.reading.scanned.total_bytes:
+            return "the log is empty"
+        case LogVerdict.NOT_A_LOG:
+            return f"{FOREIGN}, and nothing in it reports a failure"
+        case LogVerdict.STOPPED:
+            return f"stopped on request (line {ending.stop}); nothing failed before"
+        case LogVerdict.HEALTHY if phase == "serving":
+            return "serving; nothing failed"
+        case LogVerdict.HEALTHY:
+            return f"no failure so far; in phase `{phase}`{_moved(ending.last)}"
+        case _:
+            return _unknown(judged, site, phase)
+
+
+def _unknown(judged: Judgement, site: RaiseSite | None, phase: str) -> str:
+    if site and judged.at:
+        return _refusal(judged.at, site)
+    if judged.rivals:
+        one, other = judged.rivals
+        return f"ranks wrote over each other; the cause may be `{one}` or `{other}`"
+    if judged.open:
+        return summary(judged.open[0])
+    if judged.observed:
+        return f"{judged.observed} was observed, and nothing in the log explains it"
+    return _silent_end(judged, phase)
+
+
+def _silent_end(judged: Judgement, phase: str) -> str:
+    ending = judged.ending
+    if ending.death:
+        return f"the engine went down in phase `{phase}` (line {ending.death}) and the log does not say why"
+    if ending.stop:
+        return f"the engine had stopped answering (line {ending.stall}) when it was stopped"
+    return f"the engine stopped answering (line {ending.stall}) and did not go down{_moved(ending.last)}"
+
+
+def _refusal(incident: Incident, site: RaiseSite) -> str:
+    reason = " and ".join(f"`{condition}`" for condition in site.conditions[-3:]) or "it reached this line"
+    message = incident.last.message if incident.last else ""
+    quoted = f": {first_line(message)}" if message else ""
+    return f"the engine refused because {reason} ({_place(site)}){quoted}"
+
+
+def _reason(site: RaiseSite) -> str:
+    if not site.conditions:
+        return ""
+    return f"Raised in {site.function} ({_place(site)}). All conditions that led there: " + "; ".join(site.conditions)
+
+
+def _place(site: RaiseSite) -> str:
+    return f"{site.where} of {site.release}" if site.exact else f"near {site.where}, as {site.release} has it"
+
+
+def _moved(last: Line | None) -> str:
+    if last is None:
+        return ""
+    at = f" at {last.time}" if last.time else ""
+    return f"; last sign of progress: line {last.number}{at}: {last.text.strip()[:120]}"
+
+
+def _remedies(judged: Judgement, cause: Hit, remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
+    spelled = fitting(remedies, judged.reading.facts, cause.captures)
+    if cause.incident < 0 or not any(
+        _DRAFT_FRAME in line.text for line in judged.reading.incidents[cause.incident].lines
+    ):
+        return spelled
+    return tuple(map(for_draft, spelled))
+
+
+def _match(hit: Hit) -> Match:
+    title = fill(hit.rule.title, hit.captures)
+    return Match(id=hit.rule.entry, role=hit.rule.role, title=title, evidence=hit.evidence, captures=hit.captures)
+
+
+def _matches(hits: Iterable[Hit], role: Role) -> tuple[Match, ...]:
+    """One match per id, with the evidence of its first hit."""
+    first: dict[str, Hit] = {}
+    for hit in matching.by_role(hits, role):
+        first.setdefault(hit.rule.entry, hit)
+    return tuple(_match(hit) for hit in first.values())
+
+
+def _notes(judged: Judgement) -> Iterator[str]:
+    """What the judgement could not rest on."""
+    reading, incident = judged.reading, judged.at
+    if reading.is_foreign and judged.verdict is not LogVerdict.NOT_A_LOG:
+        yield FOREIGN
+    if incident:
+        yield from _incident_notes(incident)
+    first = reading.milestones[0].phase if reading.milestones else ""
+    if first not in ("", "import", "args", "distributed"):
+        yield f"the log starts in phase `{first}`: earlier lines, among them the engine's arguments, are missing"
+    version = str(reading.facts.get("engine.version") or "")
+    if incident and parse_version(version) is None:
+        known = f"`{version}` is not a release number" if version else "the log does not name the engine's release"
+        yield f"{known}: remedies use the newest release's flag names; pass --engine to pick one"
+    if reading.scanned.dropped_regions:
+        yield f"{reading.scanned.dropped_regions} repeated or middle parts of this noisy log were skipped"
+
+
+def _incident_notes(incident: Incident) -> Iterator[str]:
+    if incident.interleaved:
+        yield INTERLEAVED
+    if incident.headless:
+        yield HEADLESS
+    if incident.tailless:
+        yield TAILLESS
+
+
+def _overcome_note(overcome: Sequence[Incident]) -> Iterator[str]:
+    if overcome:
+        more = f" and {len(overcome) - 1} more" if len(overcome) > 1 else ""
+        yield f"the engine went on after {summary(overcome[0])}{more}"
+
+
+def _starts_note(judged: Judgement, firsts: Sequence[int], before: Sequence[Judgement]) -> Iterator[str]:
+    """How many starts the log holds, at which lines, and how those before the judged one ended."""
+    if not firsts:
+        return
+    shown = [*firsts[:1], "...", *firsts[-MOST_SHOWN:]] if len(firsts) > MOST_SHOWN + 1 else firsts
+    complete = not judged.reading.scanned.dropped_regions
+    count = f"{len(firsts)}" if complete else f"at least {len(firsts)}"
+    text = f"the log holds {count} starts, at lines {', '.join(map(str, shown))}; the last one was judged"
+    ends, last = [_end_of(item) for item in before], _end_of(judged)
+    if set(ends) == {last}:
+        which = "the earlier ones" if len(before) == len(firsts) - 1 else f"the {len(before)} before it"
+        yield f"{text}; {which} ended the same way"
+        return
+    alike: dict[str, list[str]] = {}
+    for first, end in zip(firsts[-len(ends) - 1 : -1], ends, strict=True):
+        alike.setdefault(end, []).append(str(first))
+    yield f"{text}; before it: " + ", ".join(f"{end} (line {', '.join(at)})" for end, at in alike.items())
+
+
+def _end_of(judged: Judgement) -> str:
+    if judged.cause:
+        return f"`{judged.cause.rule.entry}`"
+    if judged.verdict in (LogVerdict.HEALTHY, LogVerdict.STOPPED, LogVerdict.NOT_A_LOG):
+        return "no failure"
+    return judged.fingerprint or "unknown"
