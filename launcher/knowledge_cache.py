@@ -1,17 +1,21 @@
-"""Keeps the knowledge as two JSON files in the user's cache, one per side: 4 ms to read instead of 700 ms to build.
+"""Keeps the compiled knowledge as one document in the user's cache: 4 ms to read instead of 1.4 s to build.
 
-The file belongs to one state of the knowledge folders (names, sizes, times of change); any change builds a new one.
-A cache that cannot be written costs time, nothing else.
+The document has two sections, for logs and for launches, and only the wanted one is decoded. It belongs to one state of
+the knowledge files and of the code that compiles them; any change of either builds a new one. A cache that cannot be
+written costs time, nothing else.
 """
 
 from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
 
 from checks import KNOWLEDGE
 from checks.before import rule_index
@@ -20,34 +24,40 @@ from checks.during import signature_index
 from checks.during.signature_index import Index
 
 T = TypeVar("T")
-FORMAT = 13
-"""Raised when a document is made in another way out of the same folders."""
+_CODE = KNOWLEDGE.parent
+_BUILDERS = ("", "catalog", "before", "during", "during/log")
+"""Folders of `checks` whose code decides what the document holds."""
+
+
+class _Document(Struct, frozen=True):
+    log: Raw
+    before: Raw
 
 
 def index(root: Path = KNOWLEDGE, cache: Path | None = None) -> Index:
     """The log side of the knowledge under `root`. Raises YamlError when an entry is malformed."""
-    return _kept("signatures", _build_signatures, signature_index.decode, root, cache)
-
-
-def _build_signatures(root: Path) -> bytes:
-    from checks.during.signature_build import build  # rare: not loaded where the document is ready
-
-    return signature_index.encode(build(root))
+    return _kept(lambda document: signature_index.decode(bytes(document.log)), root, cache)
 
 
 def rules(root: Path = KNOWLEDGE, cache: Path | None = None) -> tuple[Rules, ...]:
-    """The `before` side of the knowledge under `root`. Raises YamlError when an entry is malformed."""
-    return _kept("rules", rule_index.build, rule_index.load, root, cache)
+    """The launch side of the knowledge under `root`. Raises YamlError when an entry is malformed."""
+    return _kept(lambda document: rule_index.load(bytes(document.before)), root, cache)
 
 
-def _kept(name: str, make: Callable[[Path], bytes], load: Callable[[bytes], T], root: Path, cache: Path | None) -> T:
-    path = (cache or cache_folder()) / f"{name}-{_state(root)}.json"
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        return load(path.read_bytes())
-    document = make(root)
+def _kept(section: Callable[[_Document], T], root: Path, cache: Path | None) -> T:
+    path = (cache or cache_folder()) / f"knowledge-{_state(root)}.json"
+    with suppress(OSError, ValueError):
+        return section(msgspec.json.decode(path.read_bytes(), type=_Document))
+    document = _build(root)
     with suppress(OSError):
-        _write(path, document)
-    return load(document)
+        _write(path, msgspec.json.encode(document))
+    return section(document)
+
+
+def _build(root: Path) -> _Document:
+    from checks.during.signature_build import build  # rare: not loaded where the document is ready
+
+    return _Document(log=Raw(signature_index.encode(build(root))), before=Raw(rule_index.build(root)))
 
 
 def cache_folder() -> Path:
@@ -57,21 +67,28 @@ def cache_folder() -> Path:
 
 
 def _state(root: Path) -> str:
-    """A digest of what the index was made from, without reading it: 300 stat calls take 2 ms."""
-    rows = [f"{FORMAT} {root}"]
+    """A digest of what the document was made from, without reading it: 350 stat calls take 2 ms."""
+    rows = [f"{root}"]
+    rows += [f"code {row}" for folder in _BUILDERS for row in _stats(_CODE / folder, "", ".py")]
     for kind, name in (("causes", "cause.yaml"), ("signs", "sign.yaml"), ("phases", "")):
-        for entry in sorted(_entries(root / kind), key=lambda item: item.name):
-            with suppress(OSError):
-                facts = os.stat(f"{entry.path}/{name}")  # noqa: PTH116  # a Path for each takes three times as long
-                rows.append(f"{kind}/{entry.name} {facts.st_size} {facts.st_mtime_ns}")
+        rows += [f"{kind} {row}" for row in _stats(root / kind, f"/{name}" if name else "")]
     text = "\n".join(rows).encode()
     return f"{zlib.crc32(text):08x}{zlib.adler32(text):08x}"  # hashlib would load OpenSSL
 
 
+def _stats(folder: Path, below: str, suffix: str = "") -> Iterator[str]:
+    """Name, size and time of change of each entry of a folder, or of a file `below` each of them."""
+    for item in sorted(_entries(folder), key=lambda entry: entry.name):
+        if item.name.endswith(suffix):
+            with suppress(OSError):
+                facts = os.stat(f"{item.path}{below}")  # noqa: PTH116  # a Path for each takes three times as long
+                yield f"{item.name} {facts.st_size} {facts.st_mtime_ns}"
+
+
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as found:
-            return list(found)
+        with os.scandir(folder) as entries:
+            return list(entries)
     except OSError:
         return []
 
@@ -85,7 +102,7 @@ def _write(path: Path, document: bytes) -> None:
     with os.fdopen(handle, "wb") as file:
         file.write(document)
     Path(name).replace(path)
-    for old in path.parent.glob(f"{path.stem.partition('-')[0]}-*.json"):
+    for old in path.parent.glob("knowledge-*.json"):
         if old != path:
             with suppress(OSError):
                 old.unlink()

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from checks.after.probes.context import Server
+from checks.catalog.engine_phrases import DECODE
 from checks.catalog.entries import entry
 from checks.vocabulary import Evidence, Match, Outcome, Verdict
 
@@ -21,7 +22,7 @@ KEPT = 2000  # decode lines that are looked at, the newest
 FEW = 3  # decode lines below which nothing is said
 
 # 0.4.10 writes "Decode batch. #running-req", later releases "Decode batch, " or "Decode batch [123], "
-_DECODE = re.compile(rb"Decode batch\b[^\n\r]*?#running-req: (\d+)[^\n\r]*?\b(?:cuda|npu) graph: (True|False)")
+_DECODE = re.compile(DECODE.encode() + rb"\b[^\n\r]*?#running-req: (\d+)[^\n\r]*?\b(?:cuda|npu) graph: (True|False)")
 
 
 class DecodeLine(Struct, frozen=True):
@@ -82,7 +83,7 @@ def name_in(verdict: Verdict, paths: Sequence[SlowPath]) -> Verdict:
 
 
 def _decode_line(raw: bytes) -> DecodeLine | None:
-    if b"Decode batch" not in raw or not (found := _DECODE.search(raw)):
+    if DECODE.encode() not in raw or not (found := _DECODE.search(raw)):
         return None
     return DecodeLine(int(found[1]), found[2] == b"True", raw.decode("utf-8", "replace").strip())
 

@@ -1,4 +1,4 @@
-"""The `before` side of the knowledge as one JSON document: what a check of one launch has to load.
+"""The `before` side of the knowledge as one section of the compiled index: what a check of one launch has to load.
 
 Reasons and remedies stay in the folders and are read for the few rules that fire. The log side is `signature_index`.
 """
@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from checks import KNOWLEDGE
-from checks.catalog.entries import Constraint, Entry, constraint_from, entries
-from checks.catalog.yaml_reader import from_plain, read
-from checks.vocabulary import EngineRange
+from checks.catalog.conditions import parse_condition
+from checks.catalog.entries import Constraint, Entry, entries, folders
+from checks.catalog.entries import load as load_entry
+from checks.catalog.yaml_reader import read
+from checks.vocabulary import EngineRange, Severity
 
 
 class Rules(Struct, frozen=True, kw_only=True):
@@ -25,10 +28,26 @@ class Rules(Struct, frozen=True, kw_only=True):
     before: tuple[Constraint, ...]
 
 
+class _StoredRule(Struct, frozen=True, kw_only=True):
+    """A rule as the index holds it: its condition as written, parsed when it is loaded."""
+
+    when: Any
+    severity: Severity
+    message: str
+    engine: EngineRange
+    subject: str
+
+
+class _StoredRules(Struct, frozen=True, kw_only=True):
+    id: str
+    engine: EngineRange
+    before: tuple[_StoredRule, ...]
+
+
 def of_entries(items: Iterable[Entry] | None = None) -> tuple[Rules, ...]:
     """Rules straight from the knowledge files."""
-    found = entries() if items is None else items
-    return tuple(Rules(id=item.id, engine=item.engine, before=item.before) for item in found if item.before)
+    chosen = entries() if items is None else items
+    return tuple(Rules(id=item.id, engine=item.engine, before=item.before) for item in chosen if item.before)
 
 
 def packages(items: Iterable[Rules]) -> frozenset[str]:
@@ -38,22 +57,37 @@ def packages(items: Iterable[Rules]) -> frozenset[str]:
 
 
 def build(root: Path = KNOWLEDGE) -> bytes:
-    """The document. Raises YamlError when an entry is malformed."""
+    """The section, as JSON. Raises YamlError when an entry is malformed."""
     rows = []
-    for item in entries(root):
+    for folder in folders(root):
+        item = load_entry(folder)
         if item.before:
-            node = read(item.folder / "cause.yaml")
-            rows.append({"id": item.id, "engine": item.engine.text, "before": node.need("before").plain()})
+            rules = read(folder / "cause.yaml").need("before").sequence()
+            conditions = [rule.need("when").plain() for rule in rules]
+            stored = tuple(map(_stored, item.before, conditions))
+            rows.append(_StoredRules(id=item.id, engine=item.engine, before=stored))
     return msgspec.json.encode(rows)
 
 
-def load(document: bytes) -> tuple[Rules, ...]:
-    """Rules out of a document. Raises ValueError, KeyError or TypeError when it is none."""
+def load(section: bytes) -> tuple[Rules, ...]:
+    """Rules out of a section. Raises ValueError for one that is damaged."""
     return tuple(
-        Rules(
-            id=row["id"],
-            engine=EngineRange(row["engine"]),
-            before=tuple(constraint_from(from_plain(rule, row["id"])) for rule in row["before"]),
-        )
-        for row in msgspec.json.decode(document)
+        Rules(id=row.id, engine=row.engine, before=tuple(map(_rule, row.before)))
+        for row in msgspec.json.decode(section, type=tuple[_StoredRules, ...])
+    )
+
+
+def _stored(rule: Constraint, condition: Any) -> _StoredRule:
+    return _StoredRule(
+        when=condition, severity=rule.severity, message=rule.message, engine=rule.engine, subject=rule.subject
+    )
+
+
+def _rule(stored: _StoredRule) -> Constraint:
+    return Constraint(
+        when=parse_condition(stored.when),
+        severity=stored.severity,
+        message=stored.message,
+        engine=stored.engine,
+        subject=stored.subject,
     )

@@ -169,17 +169,6 @@ def parse(data: bytes | str, name: str) -> Node:
     return _convert(tree, name, frozenset())
 
 
-def from_plain(value: Any, name: str) -> Node:
-    """A Node over bare data that was read before; it has no position but `name`."""
-    match value:
-        case dict():
-            return Node({key: from_plain(child, name) for key, child in value.items()}, name, 0, 0, {})
-        case list():
-            return Node([from_plain(child, name) for child in value], name, 0, 0, {})
-        case _:
-            return Node(value, name, 0, 0, {}, raw=str(value))
-
-
 def dump(data: object) -> str:
     """YAML text in the order given, for files that people read."""
     import yaml

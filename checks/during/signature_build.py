@@ -10,7 +10,8 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from checks import KNOWLEDGE
-from checks.catalog.entries import Entry, load
+from checks.catalog.engine_phrases import ARGUMENTS, EXIT_MARKERS
+from checks.catalog.entries import Entry, folders, load
 from checks.catalog.line_patterns import compile_line
 from checks.catalog.yaml_reader import Node, YamlError, read
 from checks.during.log import phases, required_words
@@ -19,11 +20,11 @@ from checks.during.log.word_search import prepared
 from checks.during.signature_index import Advice, Index, Rule
 from checks.vocabulary import Role
 
-# What the scan keeps besides the signatures' own words: the bones of incidents and the facts of a log.
+# Fixed strings that every scan keeps: traceback markers, exit markers, and what a log says of its own launch.
 STRUCTURE = (
-    "Traceback (most", '  File "', "Error", "Exception", "rror: ", "terminate called", "Fatal Python", "Segfault",
-    "Segmentation", "server_args=", "Killed", "Terminated", "SIGTERM", "SIGQUIT", "SIGINT", "KeyboardInterrupt",
-    "exit code", "device_name=", "rc=", "RC=", "avail mem=", "m sglang.launch_server", "sglang serve", "export ",
+    "Traceback (most", '  File "', "Error", "Exception", "rror: ", "terminate called", "Fatal Python",
+    "KeyboardInterrupt", ARGUMENTS, *EXIT_MARKERS,
+    "device_name=", "rc=", "RC=", "avail mem=", "m sglang.launch_server", "sglang serve", "export ",
     "NaN in the",
 )  # fmt: skip
 
@@ -50,12 +51,6 @@ def build(root: Path = KNOWLEDGE, drafts: Iterable[Path] = ()) -> Index:
 def _with_words(phase: Phase) -> Phase:
     needs = [required_words.best(pattern) for pattern in phase.starts]
     return replace(phase, words=tuple(sorted({word for need in needs for word in need}))) if all(needs) else phase
-
-
-def folders(root: Path = KNOWLEDGE) -> Iterator[Path]:
-    """The folders of entries; one without its YAML file is lint's business."""
-    for kind, name in (("causes", "cause.yaml"), ("signs", "sign.yaml")):
-        yield from sorted(path.parent for path in (root / kind).glob(f"*/{name}"))
 
 
 def _document(folder: Path) -> Node:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from checks import KNOWLEDGE
 from checks.after.probes.registry import probes
 from checks.before.rules import first_holding
 from checks.catalog.entries import Entry, entries
@@ -35,7 +36,16 @@ def lint(items: Iterable[Entry] | None = None, index: Index | None = None) -> li
         has_what_it_needs, names_known_flags, compiles, behaves_as_stated, names_known_probes,
         lambda item: logs_behave(item, judge),
     )  # fmt: skip
-    return [f"{item.id}: {fault}" for item in chosen for rule in rules for fault in rule(item)]
+    found = [f"{item.id}: {fault}" for item in chosen for rule in rules for fault in rule(item)]
+    return [*folders_without_an_entry(), *found] if items is None else found
+
+
+def folders_without_an_entry(root: Path = KNOWLEDGE) -> Iterator[str]:
+    """A folder that no reader takes for an entry: its YAML file is missing or has another name."""
+    for kind, name in (("causes", "cause.yaml"), ("signs", "sign.yaml")):
+        for path in sorted((root / kind).iterdir()):
+            if path.is_dir() and not (path / name).exists():
+                yield f"{kind}/{path.name}: no {name}"
 
 
 def has_what_it_needs(item: Entry) -> Iterator[str]:

@@ -3,6 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from checks.before import rule_index
+from checks.catalog.entries import entries
 from checks.catalog.yaml_reader import YamlError
 from launcher import knowledge_cache
 
@@ -19,7 +21,7 @@ def test_the_second_reading_comes_from_the_cache(root: Path, tmp_path: Path) -> 
     first = knowledge_cache.index(root, tmp_path / "cache")
     [path] = (tmp_path / "cache").iterdir()
     document = json.loads(path.read_text())
-    document["words"] = {"texts": ["from the cache"]}
+    document["log"]["words"] = {"texts": ["from the cache"]}
     path.write_text(json.dumps(document))
     assert knowledge_cache.index(root, tmp_path / "cache").words.texts == ("from the cache",)
     assert first.rules[0].all == ("first words",)
@@ -49,3 +51,28 @@ def test_a_malformed_entry_is_named_with_its_line(root: Path, tmp_path: Path) ->
     (root / "causes" / "one" / "cause.yaml").write_text("title: one\nduring:\n  - al: [x]\n")
     with pytest.raises(YamlError, match=r"causes/one/cause.yaml:3:5: unknown key `al`"):
         knowledge_cache.index(root, tmp_path / "cache")
+
+
+def test_logs_and_launches_share_one_document(root: Path, tmp_path: Path) -> None:
+    cause = root / "causes" / "one" / "cause.yaml"
+    rule = "before:\n  - {when: {flag.tp-size: '8'}, severity: error, message: 'eight', engine: '>=0.5.1'}\n"
+    cause.write_text(cause.read_text() + rule)
+    assert knowledge_cache.index(root, tmp_path / "cache").rules
+    [loaded] = knowledge_cache.rules(root, tmp_path / "cache")
+    [built] = rule_index.of_entries(entries(root))
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+    assert loaded.before[0].when.holds({"flag.tp-size": "8"}) and not loaded.before[0].when.holds({"flag.tp-size": "4"})
+    assert (loaded.before[0].message, loaded.before[0].engine) == (built.before[0].message, built.before[0].engine)
+
+
+def test_changed_code_builds_a_new_document(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = tmp_path / "checks"
+    (code / "catalog").mkdir(parents=True)
+    (code / "catalog" / "entries.py").write_text("one = 1\n")
+    monkeypatch.setattr(knowledge_cache, "_CODE", code)
+    knowledge_cache.index(root, tmp_path / "cache")
+    [first] = (tmp_path / "cache").iterdir()
+    (code / "catalog" / "entries.py").write_text("one = 11\n")
+    knowledge_cache.index(root, tmp_path / "cache")
+    [second] = (tmp_path / "cache").iterdir()
+    assert first.name != second.name

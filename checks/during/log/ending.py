@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from checks.catalog.engine_phrases import ANSWERED, ARGUMENTS, DECODE, DIED, PREFILL, READY
 from checks.during.log.incidents import Incident
 from checks.during.log.lines import Line, is_bar
 
@@ -21,20 +22,16 @@ _STOP = re.compile(
     r"^SIGTERM received\. |^Received SIG(?:TERM|INT)|^Signal SIGTERM received|^INFO: +Shutting down"
     r"|^\^C(?:\[20|$)|^Terminated$"
 )
-_START = "server_args="
-_DEATH = re.compile(
-    r"Received sigquit from a child|SIGQUIT received\.|hit an exception|crashed with exit code|\bKilled\b"
-    r"|scheduler died|scheduler is dead|Segmentation fault|core dumped|Initialization failed\. "
-)
+_DEATH = re.compile(rf"{DIED}|Initialization failed\. ")
 _STALL = re.compile(
     r"Health check failed\. Server couldn't get a response|[Ww]atchdog timeout \(|Watchdog caught collective"
 )
 _REFUSES = re.compile(r'"GET /health(?:_generate)? [^"]*" 503')
 _MANY_REFUSALS = 3
-_ALIVE = re.compile(r"Decode batch|\" 200 OK|fired up and ready")
-_WORK = re.compile(r'Decode batch|Prefill batch|" 200 OK')
+_ALIVE = re.compile("|".join((DECODE, ANSWERED, READY)))
+_WORK = re.compile("|".join((DECODE, PREFILL, ANSWERED)))
 # That all ranks work: the front end answers other requests, and one rank begins a batch, while another stands still.
-_MOVES = re.compile(r'Decode batch|"GET /health(?:_generate)? [^"]*" 200')
+_MOVES = re.compile(rf'{DECODE}|"GET /health(?:_generate)? [^"]*" 200')
 _STUCK_AT_STOP = "received while health check failed"
 
 
@@ -71,7 +68,7 @@ def read_ending(lines: Sequence[Line], incidents: Iterable[Incident]) -> Ending:
     interrupted = {item.line for item in incidents if item.last and item.last.type == INTERRUPTS[0]}
     for line in lines:
         text = line.text
-        if _START in text:
+        if ARGUMENTS in text:
             stop = 0  # started again afterwards
             continue
         works = _WORK.search(text) is not None

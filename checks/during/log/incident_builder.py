@@ -10,6 +10,7 @@ import re
 
 from msgspec import Struct, field
 
+from checks.catalog.engine_phrases import ARGUMENTS, NEW_PROCESS
 from checks.during.log import interleaving
 from checks.during.log.interleaving import Known, Stack
 from checks.during.log.lines import Line, is_bar
@@ -28,7 +29,6 @@ _FATAL = re.compile(
 )
 _LIKELY_NOISE = re.compile(r"\S+:\d+: \w*Warning: |bash: line \d+: |(?:rc|RC)=\d+|Killed$|Terminated$|usage: ")
 _FOREIGN = re.compile(r"\S+:\d+:\d+ \[\d+\] NCCL |\[[WEI]\d|[WEIF]\d{4} ")  # NCCL, torch and glog write of their own
-_NEW_PROCESS = "'python -m sglang.launch_server' is still supported"
 _REACH = 400  # lines over which a traceback may be torn apart
 _NEAR = 60  # lines over which what is no frame is taken for the rest of one
 _MOST_STACKS = 32  # ranks that write at the same time
@@ -60,7 +60,7 @@ class Builder:
         if line.number > self._previous + 1:
             self._open = None
         self._previous = line.number
-        arguments = line.text.startswith("server_args=")  # a line of 10 kB that is neither a traceback nor fatal
+        arguments = line.text.startswith(ARGUMENTS)  # a line of 10 kB that is neither a traceback nor fatal
         if arguments or is_new_process(line) or line.text.startswith("usage: "):
             self._stacks.clear()  # what was cut off is not continued by another process
         if line.headed:
@@ -191,7 +191,7 @@ def _kind(text: str) -> str:
 
 def is_new_process(line: Line) -> bool:
     """Whether a line is the first that an engine's main process prints."""
-    return _NEW_PROCESS in line.text or line.text.startswith("nohup: ignoring input")
+    return NEW_PROCESS in line.text or line.text.startswith("nohup: ignoring input")
 
 
 def ends(text: str) -> bool:

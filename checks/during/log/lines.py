@@ -12,10 +12,13 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from checks.catalog.engine_phrases import ARGUMENTS
+
 MAX_CHARS = 32_768
 """Longest text kept of one line; `server_args=` takes 26 kB, usage texts 36 kB in many lines."""
 MAX_ARGS_CHARS = 262_144
 _TAIL_CHARS = 4_096
+_ARGUMENTS = ARGUMENTS.encode()
 
 # A record starts anywhere in a line: tqdm bars end without a newline and the next record is glued to them.
 _HEAD = re.compile(
@@ -87,7 +90,7 @@ def _unwrapped(raw: bytes) -> bytes:
 
 
 def _decode(raw: bytes) -> str:
-    limit = MAX_ARGS_CHARS if b"server_args=" in raw[:256] else MAX_CHARS
+    limit = MAX_ARGS_CHARS if _ARGUMENTS in raw[:256] else MAX_CHARS
     if len(raw) > limit:
         raw = raw[: limit - _TAIL_CHARS] + b" ... " + raw[-_TAIL_CHARS:]
     text = raw.decode("utf-8", "replace").rstrip("\r\n")

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import TypeAlias
 
+from checks.catalog.engine_phrases import ARGUMENTS
+
 Find: TypeAlias = Callable[[bytes, int, int], int]
 
 SAME_LIMIT = 20  # lines of one shape that are shown; what follows is counted
@@ -23,7 +25,7 @@ _FEW = 200
 _MOST_SHAPES = 100_000  # then all are forgotten: flat memory
 _DIGITS = b"0123456789"
 _QUIET, _SATURATED = 0, 1
-_START = b"server_args="
+_START = ARGUMENTS.encode()
 
 
 class ShapeFinder:

@@ -11,23 +11,19 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from checks.catalog.engine_phrases import ARGUMENTS, ASKED_TO_STOP, DIED, LEFT, READY
 from checks.during.log.incident_builder import is_new_process
 from checks.during.log.incidents import Incident, incidents
 from checks.during.log.lines import Line, is_bar
 
-_ARGS = re.compile(r"server_args=(?:ServerArgs\(|\{)")
+_ARGS = re.compile(rf"{ARGUMENTS}(?:ServerArgs\(|\{{)")
 _NODES = re.compile(r"\bnnodes(?:=|': )(?!1\b)\d")
-_PROGRESS = re.compile(
-    r"Load weight begin|Load weight end|KV Cache is allocated|fired up and ready|Application startup"
-)
-_END = re.compile(
-    r"Received sigquit from a child|SIGQUIT received\.|SIGTERM received|(?:Received|Signal) SIG(?:TERM|INT)|\bKilled\b"
-    r"|hit an exception|scheduler died|crashed with exit code|Segmentation fault|core dumped|^\^C|^Terminated$"
-    r"|INFO: +Shutting down|Gracefully exiting|Finished server process"
-)
+_PROGRESS = re.compile(rf"Load weight begin|Load weight end|KV Cache is allocated|{READY}|Application startup")
+_END = re.compile("|".join((DIED, ASKED_TO_STOP, LEFT)))
 _WORK = re.compile(
     r"(?:Decode|Prefill) batch|avail mem=|KV Cache is|Memory pool|[Cc]apture|max_total_num_tokens"
-    r"|Loading \w+ checkpoint|Init torch distributed|fired up and ready|^INFO:  "
+    r"|Loading \w+ checkpoint|Init torch distributed|^INFO:  "
+    rf"|{READY}"
 )
 _TAIL = re.compile(
     r"kill_process_tree called|resource_tracker|leaked \w+ objects|destroy_process_group|rc=\d|exit code"
@@ -60,7 +56,7 @@ def latest(lines: Sequence[Line]) -> Sequence[Line]:
 
 def _may_be_several(lines: Sequence[Line]) -> bool:
     """A quick look, for nearly every log holds one start."""
-    named = sum("server_args=" in line.text for line in lines)
+    named = sum(ARGUMENTS in line.text for line in lines)
     imported = sum(map(is_new_process, lines))
     early = sum(line.text.startswith("usage: ") or _MAIN.match(line.text) is not None for line in lines)
     return named > 1 or imported > 1 or early > 1 or (named > 0 and early > 0)
@@ -152,4 +148,4 @@ def _lead(lines: Sequence[Line], mark: int, found: Sequence[Incident]) -> int:
 
 def _belongs_before(text: str) -> bool:
     """Whether a line shows an engine at work, or its end: nothing that a start says before its arguments."""
-    return "server_args=" in text or any(pattern.search(text) for pattern in (_WORK, _END, _TAIL))
+    return ARGUMENTS in text or any(pattern.search(text) for pattern in (_WORK, _END, _TAIL))

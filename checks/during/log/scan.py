@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from checks.catalog.engine_phrases import ARGUMENTS
 from checks.during.log.lines import Line, is_record_start, parse
 from checks.during.log.repeated_lines import SAME_LIMIT, ShapeFinder
 from checks.during.log.word_search import Words, finder
@@ -26,7 +27,7 @@ EDGE_BYTES = 16_384  # the beginning and the end of a log are kept whole
 FOLLOW_LINES = 60  # raw lines kept after a hit: the rest of a message
 LEAD_LINES = 12  # raw lines kept before a hit: the beginning of its record
 _DIGITS = b"0123456789"
-_START = b"server_args="
+_START = ARGUMENTS.encode()
 
 
 class Scanned(Struct, frozen=True, kw_only=True):

@@ -13,11 +13,12 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from checks.catalog.engine_phrases import ARGUMENTS
 from checks.during.log import quoted_commands, restarts
 from checks.during.log.lines import Line
 from checks.vocabulary import FlagValue
 
-_ARGS = re.compile(r"server_args=(?:ServerArgs\(|\{)")
+_ARGS = re.compile(rf"{ARGUMENTS}(?:ServerArgs\(|\{{)")
 _KEY = re.compile(r"\s*(?:'(?P<quoted>\w+)':|(?P<plain>\w+)=)\s*")
 _BREAK = re.compile(r"""['"\[\](){},]""")
 _VERSION = re.compile(

@@ -15,12 +15,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from checks.catalog.engine_phrases import DECODE, PREFILL
+
 Finder = Callable[[bytes, int, int], int]
 """`(data, start, end)` → a place in the next word in `data[start:end]`, -1 without one. `start` begins a line."""
 
 # Runs of lines that hold no word of any signature (`literals.ORDINARY`). Possessive: no way back, so linear.
 _ORDINARY_LINES = re.compile(
-    rb'(?>\[20[^\]\n]*+\] (?:Decode batch|Prefill batch|INFO: {1,5}\S++ - "(?:GET|POST) [^"\n]*+" 200)[^\n]*+\n)++'
+    rf'(?>\[20[^\]\n]*+\] (?:{DECODE}|{PREFILL}|INFO: {{1,5}}\S++ - "(?:GET|POST) [^"\n]*+" 200)[^\n]*+\n)++'.encode()
 )
 _SEGMENT_BYTES = 65_536
 _PIECE_BYTES = 2_048  # a line asked about alone
