@@ -33,8 +33,8 @@ from launcher.transport.local import LocalTransport  # noqa: E402
 from launcher.transport.ssh import SshTransport  # noqa: E402
 from launcher.transport.ssh_config import CONFIG_VARIABLE  # noqa: E402
 from tests.support import sshd  # noqa: E402
-from tests.support.desk import Witness  # noqa: E402
-from tests.support.desk import bench as make_bench  # noqa: E402
+from tests.support.bench import Witness  # noqa: E402
+from tests.support.bench import bench as make_bench  # noqa: E402
 
 REPEATS = 9
 BIN = Path(sys.executable).parent
@@ -186,7 +186,7 @@ def launch_figures(folder: Path, name: str, transport: Transport, limit: str = "
         made = make_bench(folder / str(number), transport)
         made.folder.mkdir()
         times: dict[str, float] = {}
-        made = replace(made, desk=replace(made.desk, observer=Stopwatch(times=times)))
+        made = replace(made, context=replace(made.context, observer=Stopwatch(times=times)))
         began = time.perf_counter()
         outcome = made.launch("crash")
         exits.append((time.perf_counter() - times["Exited"]) * 1000)

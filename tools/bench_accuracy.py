@@ -30,8 +30,8 @@ from checks.after.probes.registry import probes  # noqa: E402
 from launcher.client.endpoint import Endpoint  # noqa: E402
 from launcher.client.probing.pool import run_probes  # noqa: E402
 from launcher.client.probing.send import send  # noqa: E402
+from launcher.client.server_info import read_server_info  # noqa: E402
 from launcher.clock import SystemClock  # noqa: E402
-from launcher.flows.validate.suite import read_server_info  # noqa: E402
 from launcher.transport.local import LocalTransport  # noqa: E402
 
 PROBE = "accuracy-word-problems-few-shot"

@@ -17,6 +17,7 @@ from checks.after.probes import acceptance, accuracy, fingerprint, speed
 from checks.after.probes.context import Baseline, Context, Server, parse_baseline
 from checks.after.probes.entry import Probe
 from checks.after.probes.exchange import verdict
+from checks.after.probes.expect import NO_EXPECTATIONS, AccuracyExpect, Expect, or_default
 from checks.after.probes.registry import probes
 from checks.vocabulary import Outcome, Verdict
 
@@ -35,12 +36,12 @@ class Compared(Struct, frozen=True, kw_only=True):
         return next((outcome for outcome in order if outcome in found), Outcome.SKIP)
 
 
-def compare(before: Mapping[str, Any], now: Mapping[str, Any], expect: Mapping[str, Any] | None = None) -> Compared:
-    """`now` against `before`. `expect` holds margins as in a profile (`probe_context.parse_expect`)."""
+def compare(before: Mapping[str, Any], now: Mapping[str, Any], expect: Expect = NO_EXPECTATIONS) -> Compared:
+    """`now` against `before`. `expect` holds the margins of a profile."""
     base, later = parse_baseline(before), parse_baseline(now)
     if base is None or later is None:
         return Compared(verdicts=(), notes=("one of the two is empty",))
-    context = Context(server=Server(), expect=expect or {}, baseline=base)
+    context = Context(server=Server(), expect=expect, baseline=base)
     outcomes = _outcomes(before), _outcomes(now)
     found = []
     for probe in probes():
@@ -56,7 +57,9 @@ def _samples(probe: Probe, context: Context, base: Baseline, later: Baseline) ->
         return None
     match probe.kind:
         case "accuracy":
-            margin = float((context.wish("accuracy", probe.text("set")) or {}).get("margin", accuracy.MARGIN))
+            margin = or_default(
+                context.expect.accuracy.get(probe.text("set"), AccuracyExpect()).margin, accuracy.MARGIN
+            )
             before, right = ([bool(item) for item in part.get("right", ())] for part in (old, new))
             outcome, message = accuracy.against(before, right, margin)
             return verdict(probe.id, outcome, f"{sum(right)} of {len(right)} right; {message}")

@@ -66,7 +66,7 @@ def slow_paths(server: Server, ledger: Sequence[Match] = (), lines: Sequence[Dec
     return (*seen, *_stated(server, {path.id for path in seen}))
 
 
-def name_in(verdict: Verdict, paths: Sequence[SlowPath]) -> Verdict:
+def add_slow_paths(verdict: Verdict, paths: Sequence[SlowPath]) -> Verdict:
     """The speed's verdict with the slow paths named; a speed that nobody compared is not settled with a silent one."""
     if not paths or verdict.outcome is Outcome.ERROR:
         return verdict

@@ -15,6 +15,7 @@ from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from checks.after.probes.entry import Probe
+from checks.after.probes.expect import AcceptedWarning
 from checks.after.probes.registry import probes
 from checks.catalog.entries import entry
 from checks.vocabulary import Match, Outcome, Verdict
@@ -123,7 +124,7 @@ def settle(
     ledger: Sequence[Match],
     verdicts: Sequence[Verdict],
     probes: Sequence[Probe],
-    accepted: Mapping[str, Any],
+    accepted: Mapping[str, AcceptedWarning],
     today: date,
 ) -> tuple[LedgerItem, ...]:
     """Each warning of the log once: cleared by a passing probe, accepted by a person until a day, or open."""
@@ -159,7 +160,7 @@ def summary_of(level: Level, outcome: Outcome, verdicts: Sequence[Verdict], warn
 
 
 def _settle_one(
-    item: Match, outcomes: Mapping[str, Outcome], probes: Sequence[Probe], accepted: Any, today: date
+    item: Match, outcomes: Mapping[str, Outcome], probes: Sequence[Probe], accepted: AcceptedWarning | None, today: date
 ) -> LedgerItem:
     known = entry(item.id)
     named = [*(known.cleared_by if known else ()), *(probe.id for probe in probes if item.id in probe.clears)]
@@ -188,9 +189,8 @@ def _cleared_by(clears: Sequence[str], outcomes: Mapping[str, Outcome], kinds: M
     return ", ".join(passed)
 
 
-def _accepted(accepted: Any, today: date) -> str:
+def _accepted(accepted: AcceptedWarning | None, today: date) -> str:
     """The reason for which a person accepts a warning, as long as the day that goes with it has not passed."""
-    if not isinstance(accepted, Mapping) or not accepted.get("reason"):
+    if accepted is None or not accepted.reason or accepted.until < today.isoformat():
         return ""
-    until = str(accepted.get("until") or "")
-    return f"{accepted['reason']} (until {until})" if until >= today.isoformat() else ""
+    return f"{accepted.reason} (until {accepted.until})"

@@ -104,7 +104,7 @@ def _evidence(found: Run, hosts_file: Path | None, *, kernel: bool, remote: bool
 
     words = index().words.texts if remote else ()
     try:
-        with connected(host_of(str(found.info.get("host", "")), hosts_file)) as transport:
+        with connected(host_of(found.host, hosts_file)) as transport:
             return host_evidence(transport, found, SystemClock().now().timestamp(), kernel=kernel, words=words)
     except HostUnreachable as error:
         if not has_log(found):

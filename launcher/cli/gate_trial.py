@@ -11,12 +11,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from checks.vocabulary import Severity
-from launcher.cli.options import connected, host_of
+from launcher.cli.options import host_of
+from launcher.cli.session import session
 from launcher.clock import SystemClock
 from launcher.errors import UsageError
 from launcher.flows.gate.host_tier import Pair, host_tier
 from launcher.flows.gate.judge_change import Request, judge_change, open_sides
-from launcher.flows.launch.launch import Desk
 from launcher.gate.affected import Sides, old_profile
 from launcher.gate.evidence_bundle import SUFFIX, write
 from launcher.gate.policy_baselines import read_baseline
@@ -30,8 +30,6 @@ _LAUNCHES = ("flag", "env", "model", "engine")  # differences that a launch can 
 
 def judged_on_host(request: Request, host_name: str, hosts_file: Path | None, bundles: Path | None) -> Report:
     """Static and replay tier; when they pass, the trials. Raises LauncherError when the host cannot be had."""
-    from launcher.cli import render, screen
-
     if not host_name:
         raise UsageError("the host tier needs a host", hint="--host NAME")
     with tempfile.TemporaryDirectory(prefix="gate-") as scratch:
@@ -43,15 +41,10 @@ def judged_on_host(request: Request, host_name: str, hosts_file: Path | None, bu
         policy = opened.sides.new.policy
         inventory = hosts_file or (path if (path := request.root / policy.hosts).exists() else None)
         host = host_of(host_name, inventory)
-        observer = screen.Screen(render.err())
-        with connected(host) as transport:
-            desk = Desk(transport=transport, store=RunStore(), clock=SystemClock(), observer=observer)
-            try:
-                trials = host_tier(desk, pairs, host, policy.host)
-            finally:
-                observer.close()
+        with session(host) as context:
+            trials = host_tier(context, pairs, host, policy.host)
         if bundles is not None:
-            _keep(desk.store, trials, bundles)
+            _keep(context.store, trials, bundles)
     paths = {item.name: item.path for item in report.affected}
     more = [remark for trial in trials if (remark := _remark(trial, paths)) is not None]
     return replace(report, trials=trials, remarks=(*more, *report.remarks))

@@ -30,9 +30,9 @@ def main(
         sys.stderr.write(f"run {found.id} has no log: it is {found.state}\n")
     if not follow:
         return 0
-    with connected(host_of(str(found.info.get("host", "")), hosts_file)) as transport:
+    with connected(host_of(found.host, hosts_file)) as transport:
         copy = LogCopy(found, Masker())
-        tail = Tail(lambda: transport, found.plan, found, copy.offset)
+        tail = Tail(transport, found, copy.offset)
         try:
             return _follow(tail, copy)
         finally:

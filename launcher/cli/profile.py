@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from checks.after.probes.expectations import duration
 from checks.after.validation import as_dict
 from launcher.cli import html, render, screen
 from launcher.cli.diagnose import document
@@ -22,15 +23,13 @@ from launcher.cli.options import (
     Report,
     Sets,
     Unsets,
-    connected,
     host_of,
 )
-from launcher.clock import SystemClock
+from launcher.cli.session import session
 from launcher.errors import UsageError
-from launcher.flows.launch.launch import Desk, LaunchOutcome, Observer, Options, launch
-from launcher.flows.validate.soak import duration
+from launcher.flows.launch.launch import LaunchOutcome, Options, launch
 from launcher.profile.resolve import override, resolve, search_path
-from launcher.run.store import Run, RunStore, State
+from launcher.run.store import Run, State
 
 
 def main(
@@ -53,7 +52,7 @@ def main(
     """Check, start, watch and validate a profile on a host."""
     html.check_place(report)
     if report is not None and (dry_run or no_validate or detach):
-        raise UsageError("--html reports a validation, and this launch is told to make none")
+        raise UsageError("--html needs a validation: drop --dry-run, --no-validate or --detach")
     profile = override(resolve(name, search_path(profiles)), sets or [], unsets or [], envs or [])
     where = host_of(host, hosts_file)
     options = Options(
@@ -64,14 +63,8 @@ def main(
         soak=duration(soak) if soak else 0.0,
         ask_engine=not (fast or no_check) and where.replay is None,
     )
-    observer: Observer = screen.Quiet() if as_json else screen.Screen(render.err())
-    with connected(where) as transport:
-        desk = Desk(transport=transport, store=RunStore(), clock=SystemClock(), observer=observer)
-        try:
-            outcome = launch(desk, profile, where, options)
-        finally:
-            if isinstance(observer, screen.Screen):
-                observer.close()
+    with session(where, quiet=as_json) as context:
+        outcome = launch(context, profile, where, options)
     if where.replay is not None and not as_json:
         screen.recorded(render.err(), Run(id=where.replay.name, folder=where.replay).read("validation"))
     if report is not None:
@@ -85,9 +78,8 @@ def write_report(outcome: LaunchOutcome, place: Path) -> None:
     if run is None or found is None:
         sys.stderr.write(f"{place} was not written: the run was not validated\n")
         return
-    about = {"run": run.id, "profile": str(run.info.get("profile", "")), "host": str(run.info.get("host", ""))}
-    expect = (run.read("profile") or {}).get("expect") or {}
-    place.write_text(html.page(as_dict(found), about, str(expect.get("baseline", ""))), "utf-8")
+    about = {"run": run.id, "profile": str(run.info.get("profile", "")), "host": run.host}
+    place.write_text(html.page(as_dict(found), about, run.expectations.baseline), "utf-8")
 
 
 def finish(outcome: LaunchOutcome, *, as_json: bool) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from launcher.cli import render
-from launcher.cli.options import HostsFile, Json, connected, host_of
+from launcher.cli.options import HostsFile, Json
 from launcher.run.store import Run, RunStore
 
 
@@ -37,14 +38,12 @@ def everything(run: Run) -> dict[str, Any]:
     return {"run": run.id, "folder": str(run.folder), **run.info, **{name: run.read(name) for name in parts}}
 
 
-def _refresh(run: Run, hosts_file: Any) -> None:
-    from launcher.cli.screen import Quiet
-    from launcher.clock import SystemClock
+def _refresh(run: Run, hosts_file: Path | None) -> None:
+    from launcher.cli.session import host_of_run, session
     from launcher.flows.launch.attach_run import refresh
-    from launcher.flows.launch.launch import Desk
 
-    with connected(host_of(str(run.info.get("host", "")), hosts_file)) as transport:
-        refresh(Desk(transport=transport, store=RunStore(), clock=SystemClock(), observer=Quiet()), run)
+    with session(host_of_run(run, hosts_file), quiet=True) as context:
+        refresh(context, run)
 
 
 def _show(run: Run) -> None:

@@ -9,12 +9,11 @@ from typing import Annotated
 import typer
 from msgspec import to_builtins
 
-from launcher.cli import render, screen
 from launcher.cli.exits import Exit
-from launcher.cli.options import HostName, HostsFile, Json, connected, host_of
-from launcher.clock import SystemClock
-from launcher.errors import LauncherError, RunNotFound, UsageError
-from launcher.flows.launch.launch import Desk
+from launcher.cli.options import HostName, HostsFile, Json, host_of
+from launcher.cli.session import session
+from launcher.errors import RunNotFound, UsageError
+from launcher.flows.launch.flow_context import FlowContext
 from launcher.flows.launch.stop_runs import stop, stop_foreign
 from launcher.run import remote
 from launcher.run.store import ACTIVE, RunStore
@@ -36,14 +35,11 @@ def main(
         raise UsageError("which run?", hint="`launch stop RUN`, or `launch stop --all --host HOST`")
     if run == "last":
         run = newest_active(store)
-    name = host or (str(store.find(run).info.get("host", "")) if run else "")
-    results: dict[str, remote.Stopped] = {}
-    with connected(host_of(name, hosts_file)) as transport:
-        observer = screen.Quiet() if as_json else screen.Screen(render.err())
-        desk = Desk(transport=transport, store=store, clock=SystemClock(), observer=observer)
-        for run_id in [store.find(run).id] if run else running(desk, host_of(name, hosts_file).work_dir):
-            results[run_id] = _stop(desk, run_id, host_of(name, hosts_file).work_dir, drain)
-    return _show(results, name, as_json)
+    target = host_of(host or (store.find(run).host if run else ""), hosts_file)
+    with session(target, quiet=as_json) as context:
+        ids = [store.find(run).id] if run else running(context, target.work_dir)
+        results = {run_id: _stop(context, run_id, target.work_dir, drain) for run_id in ids}
+    return _show(results, target.name, as_json)
 
 
 def newest_active(store: RunStore) -> str:
@@ -56,21 +52,17 @@ def newest_active(store: RunStore) -> str:
     return found
 
 
-def running(desk: Desk, work_dir: str) -> list[str]:
+def running(context: FlowContext, work_dir: str) -> list[str]:
     """Ids of the runs that run on the host, whoever started them."""
-    return [seen.run for seen in remote.look(desk.transport, work_dir, []) if seen.state == "running"]
+    return [seen.run for seen in remote.look_at_all(context.transport, work_dir) if seen.state == "running"]
 
 
-def _stop(desk: Desk, run_id: str, work_dir: str, drain: float) -> remote.Stopped:
+def _stop(context: FlowContext, run_id: str, work_dir: str, drain: float) -> remote.Stopped:
     try:
-        run = desk.store.find(run_id)
+        run = context.store.find(run_id)
     except RunNotFound:
-        return stop_foreign(desk, run_id, work_dir, drain=drain)
-    try:
-        return stop(desk, run, drain=drain)
-    except LauncherError as error:
-        error.where = error.where or run_id
-        raise
+        return stop_foreign(context, run_id, work_dir, drain=drain)
+    return stop(context, run, drain=drain)
 
 
 def _show(results: dict[str, remote.Stopped], host: str, as_json: bool) -> int:

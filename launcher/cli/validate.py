@@ -6,6 +6,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -13,45 +14,55 @@ import typer
 from msgspec import Struct
 from msgspec.structs import replace
 
+from checks.after.probes.entry import SUITES
+from checks.after.probes.expectations import duration, parse_expect
 from checks.after.validation import Validation, as_dict
+from checks.catalog.yaml_reader import did_you_mean
 from launcher.cli import html, render, screen
 from launcher.cli.exits import of_validation
 from launcher.cli.options import HostsFile, Json, Report, connected, host_of
 from launcher.client.endpoint import Endpoint, api_key
+from launcher.client.server_info import identify_server
 from launcher.clock import SystemClock
 from launcher.errors import UsageError
 from launcher.flows.diagnose.run_diagnosis import log_view
 from launcher.flows.validate import stored_baselines
-from launcher.flows.validate.prove import Subject, Wishes, prove, wishes_of
-from launcher.flows.validate.soak import duration
-from launcher.flows.validate.suite import knock
+from launcher.flows.validate.prove import prove
+from launcher.flows.validate.request import Subject, ValidationRequest, request_from
 from launcher.run.fresh_log import fresh_log
 from launcher.run.store import Run, RunStore
+from launcher.transport.local import LocalTransport
 
 Soak = Annotated[str, typer.Option("--soak", help="go on probing for so long afterwards: 30s, 10m, 1h")]
 
 
-class Given(Struct, frozen=True, kw_only=True):
-    """What the command line says, on top of a profile's `expect`."""
+class Overrides(Struct, frozen=True, kw_only=True):
+    """What the command line adds to, or puts in place of, a profile's `expect`."""
 
     suite: str
     baseline: str
-    against: str
     soak: str
     deeper: tuple[str, ...]
-    key_env: str
-    against_key_env: str
-    quiet: bool
 
-    def over(self, expect: Mapping[str, Any], profile: str = "") -> Wishes:
-        """The wishes. Raises UsageError for a baseline that does not exist."""
+    def request(self, expect: Mapping[str, Any], profile: str = "") -> ValidationRequest:
+        """The request. Raises UsageError for a baseline that does not exist, ExpectError."""
         own = {key: value for key in ("suite", "soak") if (value := getattr(self, key))}
         tasks = {**(expect.get("deeper") or {}), **{task: {} for task in self.deeper}}
-        wanted = wishes_of({**expect, **own, **({"deeper": tasks} if tasks else {})}, RunStore(), profile)
+        written = {**expect, **own, **({"deeper": tasks} if tasks else {})}
+        request = request_from(parse_expect(written), RunStore(), profile)
         if not self.baseline:
-            return wanted
-        found = stored_baselines.find(self.baseline, stored_baselines.folders(profile), RunStore())
-        return replace(wanted, baseline=found.validation, missing="")
+            return request
+        stored = stored_baselines.find(self.baseline, stored_baselines.folders(profile), RunStore())
+        return replace(request, baseline=stored.validation, missing_baseline="")
+
+
+class Ways(Struct, frozen=True, kw_only=True):
+    """How the servers are reached, and whether progress is shown."""
+
+    key_env: str  # variable that holds the server's API key
+    against: str  # address of a second server
+    against_key_env: str
+    quiet: bool
 
 
 def main(
@@ -78,22 +89,21 @@ def main(
     """Probe a running server: is it correct and fast enough?"""
     if soak:
         duration(soak)
+    if suite and suite not in SUITES:
+        raise UsageError(f"unknown suite `{suite}`", hint=did_you_mean(suite, SUITES))
     html.check_place(report)
-    given = Given(
-        suite=suite,
-        baseline=baseline,
-        against=against,
-        soak=soak,
-        deeper=tuple(deeper or ()),
-        key_env=key_env,
-        against_key_env=against_key_env,
-        quiet=as_json,
-    )
+    overrides = Overrides(suite=suite, baseline=baseline, soak=soak, deeper=tuple(deeper or ()))
+    ways = Ways(key_env=key_env, against=against, against_key_env=against_key_env, quiet=as_json)
     if target.startswith(("http://", "https://")):
-        about, result = {"server": target}, _url(target, given)
+        about, result = {"server": target}, _validate_address(target, overrides, ways)
     else:
         run = RunStore().find(target)
-        about, result = _about(run), _run(run, given, hosts_file)
+        about = {"run": run.id, "profile": str(run.info.get("profile", "")), "host": run.host}
+        result = _validate_run(run, overrides, ways, hosts_file)
+    return _show(result, about, baseline, report, as_json=as_json)
+
+
+def _show(result: Validation, about: Mapping[str, str], baseline: str, report: Path | None, *, as_json: bool) -> int:
     if report is not None:
         report.write_text(html.page(as_dict(result), about, baseline), "utf-8")
     if as_json:
@@ -103,27 +113,22 @@ def main(
     return of_validation(result.outcome)
 
 
-def _about(run: Run) -> dict[str, str]:
-    return {"run": run.id, "profile": str(run.info.get("profile", "")), "host": str(run.info.get("host", ""))}
-
-
-def _url(url: str, given: Given) -> Validation:
-    from launcher.transport.local import LocalTransport
-
+def _validate_address(url: str, overrides: Overrides, ways: Ways) -> Validation:
     host, port = _address(url)
-    transport, wanted = LocalTransport(), given.over({})
-    with _endpoint(url, given.key_env) as endpoint:
-        subject = Subject(endpoint=endpoint, transport=transport, host=host, port=port, info=knock(endpoint))
-        return _prove(subject, wanted, given)
+    request = overrides.request({})
+    with _endpoint(url, ways.key_env) as endpoint:
+        info = identify_server(endpoint)
+        subject = Subject(endpoint=endpoint, transport=LocalTransport(), host=host, port=port, info=info)
+        return _prove(subject, request, ways)
 
 
-def _run(run: Run, given: Given, hosts_file: Any) -> Validation:
+def _validate_run(run: Run, overrides: Overrides, ways: Ways, hosts_file: Path | None) -> Validation:
     plan, profile = run.plan, run.read("profile") or {}
-    wanted = given.over(profile.get("expect", {}), str(profile.get("path", "")))
-    variable = given.key_env or plan.secret_flags.get("api-key", "")
+    request = overrides.request(profile.get("expect") or {}, str(profile.get("path", "")))
+    variable = ways.key_env or plan.secret_flags.get("api-key", "")
     key = api_key(variable) if variable else None
     with contextlib.ExitStack() as stack:
-        transport = stack.enter_context(connected(host_of(plan.host, hosts_file)))
+        transport = stack.enter_context(connected(host_of(run.host, hosts_file)))
         endpoint = Endpoint(transport, plan.probe_host, plan.server_port, api_key=key)
         stack.callback(endpoint.close)
         subject = Subject(
@@ -131,30 +136,28 @@ def _run(run: Run, given: Given, hosts_file: Any) -> Validation:
             transport=transport,
             host=plan.probe_host,
             port=plan.server_port,
-            info=knock(endpoint),
+            info=identify_server(endpoint),
             ledger=log_view(run).ledger,
-            read_log=lambda: log_view(run, fresh_log(transport, run, plan, SystemClock())),
+            read_log=lambda: log_view(run, fresh_log(transport, run, SystemClock())),
             folder=run.folder,
         )
-        result = _prove(subject, wanted, given)
+        result = _prove(subject, request, ways)
     run.write("validation", as_dict(result))
     run.update(state="validated", outcome=result.outcome, level=result.level)
     return result
 
 
-def _prove(subject: Subject, wanted: Wishes, given: Given) -> Validation:
-    observer = screen.Quiet() if given.quiet else screen.Screen(render.err())
-    if not given.against:
-        return prove(subject, wanted, SystemClock(), observer.verdict)
-    with _endpoint(given.against, given.against_key_env) as other:
-        knock(other)
-        return prove(replace(subject, live_baseline=other), wanted, SystemClock(), observer.verdict)
+def _prove(subject: Subject, request: ValidationRequest, ways: Ways) -> Validation:
+    observer = screen.Quiet() if ways.quiet else screen.Screen(render.err())
+    if not ways.against:
+        return prove(subject, request, SystemClock(), observer.verdict)
+    with _endpoint(ways.against, ways.against_key_env) as other:
+        identify_server(other)
+        return prove(replace(subject, live_baseline=other), request, SystemClock(), observer.verdict)
 
 
 @contextlib.contextmanager
 def _endpoint(url: str, key_env: str) -> Iterator[Endpoint]:
-    from launcher.transport.local import LocalTransport
-
     endpoint = Endpoint(LocalTransport(), *_address(url), api_key=api_key(key_env) if key_env else None)
     try:
         yield endpoint

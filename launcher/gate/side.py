@@ -12,13 +12,13 @@ from typing import Any
 from msgspec import Struct, field
 
 import profiles as bundled_profiles
-from checks.catalog.yaml_reader import Node, YamlError, read
 from launcher.errors import LauncherError
 from launcher.gate.policy import Policy
 from launcher.gate.report import Place
 from launcher.plan.launch_facts import engine_version, read_recorded
 from launcher.profile.file import Profile
 from launcher.profile.resolve import available, resolve
+from launcher.transport.hosts_file import HostEntry, HostsFile
 
 # What a recorded machine did at that moment, not what it is.
 _VOLATILE = ("port", "gpu_processes", "asked", "notes", "processes")
@@ -88,18 +88,25 @@ class Side:
         except OSError:
             return None
 
+    def hosts_file(self) -> HostsFile | None:
+        """The inventory of this repository; None when it has none. Raises ProfileError."""
+        path = self.root / self.policy.hosts
+        return HostsFile(path) if path.exists() else None
+
     def machines(self) -> tuple[list[Machine], list[Broken]]:
         """Hosts of the inventory, then recorded facts that belong to none of them."""
-        path, found, broken = self.root / self.policy.hosts, list[Machine](), list[Broken]()
-        entries: Mapping[str, Node] = {}
+        found, broken = list[Machine](), list[Broken]()
         try:
-            entries = _hosts(path) if path.exists() else {}
-        except YamlError as error:
+            hosts = self.hosts_file()
+        except LauncherError as error:
+            hosts = None
             broken.append(self._broken(error))
-        for name, node in entries.items():
+        entries = hosts.names if hosts is not None else ()
+        for name in entries:
             try:
-                found.append(self._machine(name, node))
-            except (YamlError, LauncherError) as error:
+                if hosts is not None and (entry := hosts.entry(name)) is not None:
+                    found.append(self._machine(entry))
+            except LauncherError as error:
                 broken.append(self._broken(error))
         named = {item.name for item in found} | set(entries)
         for recorded in sorted((self.root / self.policy.facts).glob("*.json")):
@@ -116,24 +123,22 @@ class Side:
         except LauncherError as error:
             return self._broken(error, fallback=self.own.get(name))
 
-    def _broken(self, error: YamlError | LauncherError, fallback: Path | None = None) -> Broken:
+    def _broken(self, error: LauncherError, fallback: Path | None = None) -> Broken:
         where = error.where or str(fallback or self.root)
         message = error.message.replace(f"{self.root}/", self._prefix)
         return Broken(message=message, place=self.place(where), hint=error.hint)
 
-    def _machine(self, name: str, node: Node) -> Machine:
-        text = {key: child.text() for key in ("engine", "facts") if (child := node.get(key)) is not None}
-        facts = self.root / (text.get("facts") or f"{self.policy.facts}/{name}.json")
-        raw = read_recorded(facts) if "facts" in text or facts.exists() else {}
-        env = node.get("env")
+    def _machine(self, entry: HostEntry) -> Machine:
+        facts = self.root / (entry.facts or f"{self.policy.facts}/{entry.name}.json")
+        raw = read_recorded(facts) if entry.facts or facts.exists() else {}
         recorded = engine_version(raw) if raw else None
         return Machine(
-            name=name,
-            place=self.place(node.where),
-            engine=text.get("engine") or recorded,
-            engine_place=self.place(node.key_where("engine")) if "engine" in text else self.place(str(facts)),
+            name=entry.name,
+            place=self.place(entry.where),
+            engine=entry.engine or recorded,
+            engine_place=self.place(entry.places.get("engine", str(facts))),
             raw=raw,
-            env={key: item.text() for key, item in env.mapping().items()} if env is not None else {},
+            env=entry.env,
             recorded_engine=recorded,
         )
 
@@ -143,10 +148,3 @@ class Side:
         return Machine(
             name=path.stem, place=place, engine=version, engine_place=place, raw=raw, recorded_engine=version
         )
-
-
-def _hosts(path: Path) -> Mapping[str, Node]:
-    hosts = read(path).mapping(("hosts",)).get("hosts")
-    if hosts is None or hosts.value is None:
-        return {}
-    return {name: node for name, node in hosts.mapping().items() if isinstance(node.value, dict)}

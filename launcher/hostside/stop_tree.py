@@ -29,7 +29,7 @@ def main(args):
     forced = ""
     if is_alive(identity):
         mark_stop(folder)
-        say(step="asked", pid=identity[0])
+        say(step="asked", pid=identity[0], drain=args["drain"])
         draining = Drain(os.path.join(folder, "server.log"), args["host"], args["port"])
         send(identity[0], signal.SIGTERM)
         wait(lambda: not is_alive(identity) or draining.is_vain(), args["drain"])

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from checks.after.probes.expect import Expect
 from checks.after.probes.expectations import ExpectError, parse_expect
 from checks.catalog.yaml_reader import Node, YamlError, did_you_mean
 from checks.vocabulary import EngineRange, FlagValue
@@ -69,8 +70,13 @@ class Profile(Struct, frozen=True, kw_only=True):
     accept: tuple[Accepted, ...] = ()
 
     @property
-    def expectations(self) -> dict[str, Any]:
-        """`expect`, with the accepted findings that are open warnings of a log rather than findings of a check."""
+    def expectations(self) -> Expect:
+        """What the running server must be worth, as a record. Raises ExpectError."""
+        return parse_expect(self.written_expectations)
+
+    @property
+    def written_expectations(self) -> dict[str, Any]:
+        """`expect` as written, with those accepted findings that are warnings of a log, not of a check."""
         accepted = {a.id: {"reason": a.reason, **({"until": str(a.until)} if a.until else {})} for a in self.accept}
         return {**self.expect, **({"accept_warnings": accepted} if accepted else {})}
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from launcher.clock import Clock
 from launcher.errors import LauncherError
-from launcher.plan.launch_plan import LaunchPlan
 from launcher.run import remote
 from launcher.run.frames import Ended, LogBytes
 from launcher.run.log_copy import Lost, Tail
@@ -18,15 +17,15 @@ from launcher.transport.base import Transport
 PATIENCE = 10.0  # seconds
 
 
-def fresh_log(transport: Transport, run: Run, plan: LaunchPlan, clock: Clock) -> bytes:
+def fresh_log(transport: Transport, run: Run, clock: Clock) -> bytes:
     """The new bytes, secrets masked; empty when they cannot be had: a validation is worth having without them."""
     start = int((run.read("log.offset") or {"remote": 0})["remote"])
     try:
-        seen = remote.look(transport, plan.work_dir, [run.id], port=plan.server_port, python=plan.python)[0]
+        seen = remote.look(transport, run)
     except LauncherError:
         return b""
     data, end = b"", clock.monotonic() + PATIENCE
-    tail = Tail(lambda: transport, plan, run, start)
+    tail = Tail(transport, run, start)
     try:
         while start + len(data) < seen.log_bytes and clock.monotonic() < end:
             match tail.next(0.2):

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
 
 from launcher.errors import HostUnreachable, LauncherError
-from launcher.plan.launch_plan import LaunchPlan
 from launcher.run.frames import Ended, Frame, FrameReader, LogBytes, Replaced, Sample
 from launcher.run.remote import follow_command
 from launcher.run.store import Run
 from launcher.secrets import Masker
+from launcher.transport.answers import last_line
 from launcher.transport.base import Stream, Transport
 
 RETRY_SECONDS = (0.5, 1, 2, 5, 10, 15, 30, 30, 30)
@@ -89,8 +88,8 @@ class LogCopy:
 class Tail:
     """Frames of a run from a background thread. `close` ends it; the run itself is not touched."""
 
-    def __init__(self, connect: Callable[[], Transport], plan: LaunchPlan, run: Run, offset: int) -> None:
-        self._connect, self._plan, self._run = connect, plan, run
+    def __init__(self, transport: Transport, run: Run, offset: int) -> None:
+        self._transport, self._run = transport, run
         self._offset = offset
         self._items: queue.SimpleQueue[Item] = queue.SimpleQueue()
         self._closed = threading.Event()
@@ -129,7 +128,7 @@ class Tail:
     def _read(self) -> bool:
         """Read one stream to its end; True when the run itself ended."""
         frames = FrameReader()
-        self._stream = self._connect().stream(follow_command(self._plan, self._run.id, self._offset))
+        self._stream = self._transport.stream(follow_command(self._run, self._offset))
         for chunk in self._stream:
             if self._closed.is_set():
                 return True
@@ -146,6 +145,5 @@ class Tail:
                         pass
         result = self._stream.result()
         if result.exit != 0:
-            lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
-            raise HostUnreachable(lines[-1] if lines else f"the follower ended with {result.exit}")
+            raise HostUnreachable(f"the follower ended with {result.exit}: {last_line(result.stderr)}")
         return False

@@ -17,13 +17,10 @@ from launcher.client.endpoint import (
     EndpointForbidden,
     EndpointRefused,
     EndpointTimeout,
-    ReplyError,
 )
 from launcher.errors import HostUnreachable
 from launcher.plan.launch_plan import LaunchPlan
 from launcher.run.remote import Look
-
-INFO_PATHS = ("/server_info", "/get_server_info")  # the second one in releases before 0.5.4
 
 
 class Identity(Struct, frozen=True):
@@ -43,19 +40,6 @@ def health(endpoint: Endpoint, timeout: float = 3.0) -> int:
         return 401
     except (EndpointTimeout, EndpointBroken, HostUnreachable):
         return -1
-
-
-def server_info(endpoint: Endpoint) -> dict[str, Any]:
-    """What the server says about itself; empty when no release's path answers."""
-    for path in INFO_PATHS:
-        try:
-            reply = endpoint.get(path, 20)
-            if reply.status == 200:
-                info = reply.json()
-                return dict(info) if isinstance(info, dict) else {}
-        except (ReplyError, EndpointBroken, EndpointTimeout):
-            continue
-    return {}
 
 
 def identify(info: Mapping[str, Any], seen: Look, plan: LaunchPlan) -> Identity:

@@ -1,4 +1,4 @@
-"""The remote process of a run: start it, look again, stop the whole tree. What it prints is `logtail`'s business."""
+"""The remote process of a run: start it, look again, stop the whole tree. Its output is read by `log_copy`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from msgspec import Struct
 
 from launcher import hostside
 from launcher.errors import HostCommandFailed, PlanRefused
-from launcher.plan.launch_plan import LaunchPlan
+from launcher.plan.launch_plan import DEFAULT_HOST, LaunchPlan
 from launcher.plan.launch_script import launch_script, lock_path, run_folder, secret_files
+from launcher.run import run_wording
+from launcher.run.store import Run
 from launcher.transport.answers import ask, failed
 from launcher.transport.base import Command, Transport
 
@@ -51,15 +53,14 @@ def host_facts(transport: Transport, arguments: Mapping[str, Any], python: str =
     return dict(ask(transport, hostside.command("host_facts", arguments, python=python, timeout=120)))
 
 
-def start(
-    transport: Transport, plan: LaunchPlan, run: str, secrets: Mapping[str, str], *, systemd: bool
-) -> dict[str, Any]:
+def start(transport: Transport, run: Run, secrets: Mapping[str, str], *, systemd: bool) -> dict[str, Any]:
     """Upload and start; identity of the engine's process. Raises PlanRefused when the port or its lock is taken."""
-    files = {"launch.sh": [launch_script(plan, run), 0o700]}
+    plan = run.plan
+    files = {"launch.sh": [launch_script(plan, run.id), 0o700]}
     files |= {name: [text, 0o600] for name, text in secret_files(plan, secrets).items()}
     arguments = {
-        "folder": run_folder(plan, run),
-        "run": run,
+        "folder": run_folder(plan, run.id),
+        "run": run.id,
         "host": plan.server_host,
         "port": plan.server_port,
         "lock": lock_path(plan),
@@ -72,45 +73,71 @@ def start(
     raise _refusal(answer, plan)
 
 
-def look(
-    transport: Transport, work_dir: str, runs: list[str], *, port: int | None = None, python: str = ""
-) -> list[Look]:
-    """A second look at these runs (all of them when the list is empty)."""
-    arguments = {"work_dir": work_dir, "runs": runs, "port": port}
-    rows = ask(transport, hostside.command("look", arguments, python=python))
-    return [Look(**{**row, "foreign_listeners": tuple(row.get("foreign_listeners", ()))}) for row in rows]
+def look(transport: Transport, run: Run) -> Look:
+    """A second look at a run on its host."""
+    plan = run.plan
+    arguments = {"work_dir": plan.work_dir, "runs": [run.id], "port": plan.server_port}
+    return _looks(transport, arguments, plan.python)[0]
 
 
-def follow_command(plan: LaunchPlan, run: str, offset: int) -> Command:
-    """The command whose stream `logtail` reads."""
-    arguments = {"folder": run_folder(plan, run), "run": run, "offset": offset}
-    return hostside.command("follow", arguments, python=plan.python, timeout=30)
+def look_at_all(transport: Transport, work_dir: str) -> list[Look]:
+    """A look at every run that a host holds, whoever started it."""
+    return _looks(transport, {"work_dir": work_dir, "runs": [], "port": None}, "")
+
+
+def follow_command(run: Run, offset: int) -> Command:
+    """The command whose stream `frames` reads."""
+    arguments = {"folder": run_folder(run.plan, run.id), "run": run.id, "offset": offset}
+    return hostside.command("follow", arguments, python=run.plan.python, timeout=30)
 
 
 def stop(
-    transport: Transport,
-    plan: LaunchPlan,
-    run: str,
-    *,
-    drain: float = DRAIN_SECONDS,
-    say: Callable[[str], None] | None = None,
+    transport: Transport, run: Run, *, drain: float = DRAIN_SECONDS, say: Callable[[str], None] | None = None
 ) -> Stopped:
-    """Stop a run and prove that nothing is left."""
+    """Stop a run and prove that nothing is left. `say` is informed of each step."""
+    plan = run.plan
     arguments = {
-        "folder": run_folder(plan, run),
-        "run": run,
+        "folder": run_folder(plan, run.id),
+        "run": run.id,
         "host": plan.server_host,
         "port": plan.server_port,
         "drain": drain,
     }
-    command = hostside.command("stop_tree", arguments, python=plan.python, timeout=drain + 60)
+    return _stopped(transport, hostside.command("stop_tree", arguments, python=plan.python, timeout=drain + 60), say)
+
+
+def stop_foreign(
+    transport: Transport,
+    run_id: str,
+    work_dir: str,
+    *,
+    drain: float = DRAIN_SECONDS,
+    say: Callable[[str], None] | None = None,
+) -> Stopped:
+    """Stop a run that was started from another machine: only its folder on the host is known."""
+    arguments = {
+        "folder": f"{work_dir}/runs/{run_id}",
+        "run": run_id,
+        "host": DEFAULT_HOST,
+        "port": 0,
+        "drain": drain,
+    }
+    return _stopped(transport, hostside.command("stop_tree", arguments, timeout=drain + 60), say)
+
+
+def _looks(transport: Transport, arguments: Mapping[str, Any], python: str) -> list[Look]:
+    rows = ask(transport, hostside.command("look", arguments, python=python))
+    return [Look(**{**row, "foreign_listeners": tuple(row.get("foreign_listeners", ()))}) for row in rows]
+
+
+def _stopped(transport: Transport, command: Command, say: Callable[[str], None] | None) -> Stopped:
     last: dict[str, Any] = {}
     for row in _lines(transport, command):
         if say is not None and "step" in row:
-            say(_step(row, drain))
+            say(run_wording.stop_step(row))
         last = row
     if "state" not in last:
-        raise HostCommandFailed("the host did not say how the stop ended", where=transport.name)
+        raise HostCommandFailed("the host did not report how the stop ended", where=transport.name)
     return Stopped(
         state=last["state"],
         code=last["code"],
@@ -130,19 +157,6 @@ def holders_text(holders: Iterable[Mapping[str, Any]]) -> str:
         for item in holders
     ]
     return ", ".join(named) or "a process that this user may not see"
-
-
-def _step(row: Mapping[str, Any], drain: float) -> str:
-    match row["step"]:
-        case "asked":
-            return f"SIGTERM to the engine (pid {row['pid']}), which drains its requests for up to {drain:.0f} s"
-        case "vain":
-            what = "1 request" if row["requests"] == 1 else f"{row['requests']} requests"
-            return f"the engine waits for {what} that it once refused; its scheduler has none: no use waiting"
-        case "group":
-            return f"{len(row['pids'])} processes are left: SIGTERM to each"
-        case _:
-            return f"{len(row['pids'])} processes are left: SIGKILL"
 
 
 def _lines(transport: Transport, command: Command) -> Iterator[dict[str, Any]]:

@@ -42,6 +42,20 @@ def stall_note(event: Mapping[str, Any]) -> str:
     return f"{length} in phase `{event['phase'] or 'import'}`; its processes: {event['doing']}{line}"
 
 
+def stop_step(row: Mapping[str, Any]) -> str:
+    """A step of a stop, as the program on the host reports it."""
+    match row["step"]:
+        case "asked":
+            return f"SIGTERM to the engine (pid {row['pid']}), which drains its requests for up to {row['drain']:.0f} s"
+        case "vain":
+            what = "1 request" if row["requests"] == 1 else f"{row['requests']} requests"
+            return f"the engine is still counting {what} it already rejected; no scheduler has it, so stopping now"
+        case "group":
+            return f"{len(row['pids'])} processes are left: SIGTERM to each"
+        case _:
+            return f"{len(row['pids'])} processes are left: SIGKILL"
+
+
 def exited(code: int | None) -> str:
     """How the engine's process ended, and what its exit code does and does not mean."""
     return f"the engine exited with {code}{_MEANING.get(code or 0, '')}"

@@ -18,6 +18,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from checks.after.probes.expect import Expect
+from checks.after.probes.expectations import parse_expect
 from launcher.errors import LauncherError, RunNotFound
 from launcher.plan.launch_plan import LaunchPlan, from_json
 
@@ -73,6 +75,16 @@ class Run(Struct, frozen=True, kw_only=True):
         draft = path.with_name(f".{name}.{os.getpid()}")
         draft.write_text(text)
         draft.replace(path)
+
+    @property
+    def host(self) -> str:
+        """The name under which the host of the run was given."""
+        return str(self.info.get("host", ""))
+
+    @property
+    def expectations(self) -> Expect:
+        """What its profile expects of the running server. Raises ExpectError."""
+        return parse_expect((self.read("profile") or {}).get("expect") or {})
 
     @property
     def plan(self) -> LaunchPlan:

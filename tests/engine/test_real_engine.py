@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from launcher.transport.ssh_config import CONFIG_VARIABLE
-from tests.support.desk import free_port
+from tests.support.bench import free_port
 from tests.support.paths import ROOT
 from tests.support.sshd import Sshd
 

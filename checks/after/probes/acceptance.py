@@ -20,6 +20,7 @@ from checks.after.probes.basic import garbage_of
 from checks.after.probes.context import Context, Server
 from checks.after.probes.entry import Probe
 from checks.after.probes.exchange import Answer, Ask, Judged, Measured, Script, failed_requests, quote, verdict
+from checks.after.probes.expect import or_default
 from checks.after.probes.requests import generate
 from checks.vocabulary import Evidence, Outcome
 
@@ -140,8 +141,8 @@ def judge(probe: Probe, context: Context, answers: Sequence[Answer], own: Mappin
 
 def _judge_length(context: Context, length: float, top: float | None, loops: Sequence[Problem]) -> tuple[Outcome, str]:
     shown = f"accept length {length:.2f}" + (f" of at most {top:g}" if top else "")
-    least = float(context.wish("acceptance", "at_least", USELESS))
-    most = context.wish("acceptance", "at_most")
+    least = or_default(context.expect.acceptance.at_least, USELESS)
+    most = context.expect.acceptance.at_most
     if loops:
         return Outcome.FAIL, f"{shown} on degenerate text ({loops[0].message}): the acceptance is worthless"
     if top and length > top + 0.05:

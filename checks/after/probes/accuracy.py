@@ -21,6 +21,7 @@ from checks.after.measures.intervals import Interval, difference, paired_differe
 from checks.after.probes.context import Context
 from checks.after.probes.entry import Probe
 from checks.after.probes.exchange import Answer, Ask, Measured, Script, quote, verdict
+from checks.after.probes.expect import AccuracyExpect, or_default
 from checks.after.probes.requests import chat, generate, lacks_template
 from checks.catalog.yaml_reader import read
 from checks.vocabulary import Evidence, Outcome
@@ -76,10 +77,10 @@ def load_set(name: str, root: Path = SETS) -> AccuracySet:
 def accuracy(probe: Probe, context: Context) -> Script:
     """All questions of a set at once; the sender keeps to the server's concurrency."""
     chosen = load_set(probe.text("set"))
-    wanted = context.wish("accuracy", chosen.id) or {}
-    questions = chosen.questions[: int(wanted.get("n") or probe.count("n", len(chosen.questions)))]
-    tokens = int(wanted.get("max_tokens") or chosen.max_tokens)
-    few_shot = probe.text("form", "chat") == "few-shot" or context.expect.get("chat") is False
+    own = context.expect.accuracy.get(chosen.id, AccuracyExpect())
+    questions = chosen.questions[: own.n or probe.count("n", len(chosen.questions))]
+    tokens = own.max_tokens or chosen.max_tokens
+    few_shot = probe.text("form", "chat") == "few-shot" or not context.expect.chat
     answers: Sequence[Answer] = ()
     if not few_shot:
         # all at once: one sent ahead would cost as long as all others together where the server takes them all
@@ -169,13 +170,13 @@ def against_limit(score: Interval, n: int, least: float) -> tuple[Outcome, str]:
 def _judge_score(
     context: Context, chosen: AccuracySet, right: Sequence[bool], before: Sequence[bool]
 ) -> tuple[Outcome, str]:
-    wanted: Mapping[str, Any] = context.wish("accuracy", chosen.id) or {}
-    margin = float(wanted.get("margin", MARGIN))
+    own = context.expect.accuracy.get(chosen.id, AccuracyExpect())
+    margin = or_default(own.margin, MARGIN)
     score = wilson(sum(right), len(right))
     if before:
         return against(before, right, margin)
-    if (least := wanted.get("at_least")) is not None:
-        return against_limit(score, len(right), float(least))
+    if own.at_least is not None:
+        return against_limit(score, len(right), own.at_least)
     if score.low <= chosen.chance:
         return Outcome.FAIL, f"no better than guessing ({chosen.chance:.0%})"
     return Outcome.SKIP, "recorded, there is nothing to compare it with"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from checks.after.measures.garbage import Problem, judge_logprobs, judge_text, script_of
 from checks.after.probes.context import Context
 from checks.after.probes.entry import Probe
 from checks.after.probes.exchange import Answer, Ask, Script, error_text, failed_requests, quote, verdict
+from checks.after.probes.expect import Question, or_default
 from checks.after.probes.requests import HEALTH, agreement, as_completion, chat, generate, lacks_template, stands_still
 from checks.vocabulary import Evidence, Outcome, Verdict
 
@@ -47,7 +47,7 @@ def names_model(probe: Probe, context: Context) -> Script:
         return bad
     items = answer.body.get("data") if isinstance(answer.body, Mapping) else None
     names = [str(item.get("id")) for item in items or () if isinstance(item, Mapping)]
-    wanted = str(context.expect.get("model") or context.server.model)
+    wanted = context.expect.model or context.server.model
     if not names:
         return verdict(probe.id, Outcome.FAIL, "/v1/models lists no model", [quote(answer)])
     if wanted and wanted not in names:
@@ -58,27 +58,31 @@ def names_model(probe: Probe, context: Context) -> Script:
 
 def known_answer(probe: Probe, context: Context) -> Script:
     """Questions every usable model answers, greedy; each must hold an accepted word and end by itself."""
-    wished = context.expect.get("known_answer")
-    if wished is False:
+    own = context.expect.known_answer
+    if own is False:
         return verdict(probe.id, Outcome.SKIP, "the profile says that this model is too weak for it")
-    questions: Sequence[Mapping[str, Any]] = wished or probe.params["questions"]
+    questions = own or _questions(probe)
     tokens = probe.count("max_tokens", 32)
-    answers = yield [chat(context, str(item["prompt"]), tokens) for item in questions]
+    answers = yield [chat(context, item.prompt, tokens) for item in questions]
     if any(lacks_template(answer) for answer in answers):
-        answers = yield [generate(as_completion(str(item["prompt"])), tokens, stop=["\n"]) for item in questions]
+        answers = yield [generate(as_completion(item.prompt), tokens, stop=["\n"]) for item in questions]
     if any(_only_thought(answer) for answer in answers):
         # thoughts used up the tokens: not garbage, only too short
-        answers = yield [chat(context, str(item["prompt"]), probe.count("thinking_tokens", 1024)) for item in questions]
+        answers = yield [chat(context, item.prompt, probe.count("thinking_tokens", 1024)) for item in questions]
     return _judge_known(probe, questions, answers)
 
 
-def _judge_known(probe: Probe, questions: Sequence[Mapping[str, Any]], answers: Sequence[Answer]) -> Verdict:
+def _questions(probe: Probe) -> tuple[Question, ...]:
+    return tuple(Question(str(item["prompt"]), tuple(item["accept"])) for item in probe.params["questions"])
+
+
+def _judge_known(probe: Probe, questions: Sequence[Question], answers: Sequence[Answer]) -> Verdict:
     if bad := failed_requests(probe.id, answers) or garbage(probe, answers):
         return bad
     wrong = [
         quote(answer)
         for item, answer in zip(questions, answers, strict=True)
-        if not accepted(answer.text or answer.reasoning, item["accept"])
+        if not accepted(answer.text or answer.reasoning, tuple(map(str, item.accept)))
     ]
     right = len(questions) - len(wrong)
     if not wrong:
@@ -177,7 +181,7 @@ def stream_equals_plain(probe: Probe, context: Context) -> Script:
 
 
 def _judge_stream(probe: Probe, context: Context, plain: Answer, streamed: Answer) -> Verdict | None:
-    floor = float(context.wish("speed", "floor", 1.0))
+    floor = context.expect.speed.floor
     if rate := _drip(streamed, floor):
         message = f"the stream drips: {rate:.2f} tok/s, below the floor of {floor:g}"
         return verdict(probe.id, Outcome.FAIL, message, [quote(streamed)], decode_tok_s=round(rate, 3))
@@ -206,7 +210,7 @@ def prose(probe: Probe, context: Context) -> Script:
         return bad
     words = re.findall(r"[a-z']+", answer.said.lower())
     share = sum(1 for word in words if word in COMMON_WORDS) / len(words) if words else 0.0
-    least = float(context.expect.get("common_words", probe.number("common_words", 0.15)))
+    least = or_default(context.expect.common_words, probe.number("common_words", 0.15))
     if len(words) >= 12 and share < least:
         message = f"no English: {share:.0%} of {len(words)} words are common ones, {least:.0%} are expected"
         return verdict(probe.id, Outcome.FAIL, message, [quote(answer)], common_words=round(share, 3))
@@ -233,7 +237,7 @@ def logprobs(probe: Probe, context: Context) -> Script:
     if problems:
         return verdict(probe.id, Outcome.FAIL, problems[0].message, _shown(problems, answer))
     nll = -sum(value for value in values if value is not None) / len(values) if values else 0.0
-    most = float(context.expect.get("prompt_nll", probe.number("prompt_nll", 6.0)))
+    most = or_default(context.expect.prompt_nll, probe.number("prompt_nll", 6.0))
     if nll > most:
         message = f"plain English surprises the model: {nll:.2f} nats per token, at most {most:g} are usual"
         return verdict(probe.id, Outcome.FAIL, message, prompt_nll=round(nll, 4))

@@ -11,6 +11,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from checks.after.probes.expect import Expect
+
 LARGEST_CONCURRENCY = 64
 
 
@@ -49,7 +51,7 @@ class Context(Struct, frozen=True, kw_only=True):
 
     server: Server
     suite: str = "smoke"
-    expect: Mapping[str, Any] = field(default_factory=dict)
+    expect: Expect = Expect()
     baseline: Baseline | None = None
     live_baseline: bool = False  # a second server is up, to be measured in turn with this one
     live_running: int | None = None  # requests that one decodes at once, where it tells
@@ -57,23 +59,18 @@ class Context(Struct, frozen=True, kw_only=True):
     @property
     def model(self) -> str:
         """The name to put into requests."""
-        return str(self.expect.get("model") or self.server.model or "default")
+        return self.expect.model or self.server.model or "default"
 
     @property
     def concurrency(self) -> int:
         """Most requests in flight at once: what the server decodes together, never more."""
         allowed = min(self.server.running or 8, LARGEST_CONCURRENCY)
-        return max(1, min(int(self.expect.get("concurrency") or allowed), allowed))
+        return max(1, min(self.expect.concurrency or allowed, allowed))
 
     @property
     def timeout(self) -> float:
         """Seconds one request may take."""
-        return float(self.expect.get("timeout") or (30 if self.suite in ("smoke", "soak") else 120))
-
-    def wish(self, section: str, key: str, default: Any = None) -> Any:
-        """`expect.<section>.<key>`."""
-        part = self.expect.get(section)
-        return part.get(key, default) if isinstance(part, Mapping) else default
+        return self.expect.timeout or (30.0 if self.suite in ("smoke", "soak") else 120.0)
 
     def samples(self, probe: str, name: str) -> tuple[float, ...]:
         """Samples of the baseline; empty when there are none."""

@@ -218,7 +218,7 @@ def abort(probe: Probe, _: Context) -> Script:
 def pulse(probe: Probe, context: Context) -> Script:
     """Short requests, some for each rank, all at once: those of a rank that stands still get no answer."""
     count = max(1, min(context.server.ranks * probe.count("each", 2), context.concurrency))
-    limit = float(context.expect.get("timeout") or probe.number("timeout", 20))
+    limit = context.expect.timeout or probe.number("timeout", 20)
     prompts = [f"Count on: {number}, {number + 1}, {number + 2}," for number in range(count)]
     asks = [generate(prompt, probe.count("max_tokens", 4)) for prompt in prompts]
     answers = yield [replace(ask, timeout=limit) for ask in asks]

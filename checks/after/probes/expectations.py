@@ -1,22 +1,28 @@
-"""What `expect` of a profile may hold: one table of keys, types and meanings, and the parser that keeps to it.
+"""What `expect` of a profile may hold: one table of keys, types and meanings, and its parser (the record is `expect`).
 
-The editor schema (`launcher.profile.editor_schema`) is made from the same table. Who reads a value is the probe, or the
-launcher for those that concern the course of a launch (suite, ready-within, baseline, soak, deeper).
+The editor schema (`launcher.profile.editor_schema`) is made from the same table. Probes read the record; the launcher
+reads what concerns the course of a launch (suite, ready-within, baseline, soak, deeper).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cache
 from math import inf
 from typing import Any
 
+import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from checks import KNOWLEDGE
 from checks.after.probes.entry import SUITES
+from checks.after.probes.expect import Expect
 from checks.catalog.yaml_reader import did_you_mean
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class ExpectError(ValueError):
@@ -73,7 +79,7 @@ KEYS: Mapping[str, Key] = {
         "n": _N, "at-least": _AT_LEAST,
     }),
     "also": Key(Kind.TEXTS, "ids of probes that are run although the suite does not hold them", folder="probes"),
-    "skip": Key(Kind.TEXTS, "ids of probes that are not run; a skip is no pass", folder="probes"),
+    "skip": Key(Kind.TEXTS, "ids of probes that are not run; a skipped probe did not pass", folder="probes"),
     "model": Key(Kind.TEXT, "name that /v1/models must list (default: served_model_name of the server)"),
     "chat": Key(Kind.FLAG, "false for a base model without a chat template: probes then use /generate"),
     "thinking": Key(Kind.FLAG, "true lets a reasoning model think in the probes (default false)"),
@@ -95,7 +101,7 @@ KEYS: Mapping[str, Key] = {
         "margin": Key(Kind.NUMBER, "loss against the baseline that is accepted, a share (default 0.05)"),
         "repeats": Key(Kind.COUNT, "single streams that are measured (default 5)"),
         "tokens": Key(Kind.COUNT, "tokens of a measured stream"),
-        "floor": Key(Kind.NUMBER, "tok/s below which a stream drips (default 1)"),
+        "floor": Key(Kind.NUMBER, "minimum decode rate of any stream, tok/s (default 1)"),
         "concurrency": Key(Kind.COUNTS, "numbers of streams at once (default 4, 16 and what the server allows)"),
     }),
     "fingerprint": Key(Kind.PARTS, "numbers of a fixed prompt against the baseline", {
@@ -108,9 +114,27 @@ _INNER = {"accept-warnings": Key(Kind.NAMED, "warning id → {reason, until}", {
 })}  # fmt: skip
 
 
-def parse_expect(expect: Mapping[str, Any]) -> dict[str, Any]:
-    """The expectations, every key known and every value of its type; keys with underscores. Raises ExpectError."""
-    return _parts(expect, {**KEYS, **_INNER}, "expect")
+def parse_expect(expect: Mapping[str, Any]) -> Expect:
+    """The expectations as written in a profile → the record. Raises ExpectError for what is not understood."""
+    plain = _parts(expect, {**KEYS, **_INNER}, "expect")
+    if "soak" in plain:
+        plain["soak"] = duration(plain["soak"])
+    if plain.get("known_answer") is False:
+        del plain["known_answer"]
+        return replace(msgspec.convert(plain, Expect, strict=False), known_answer=False)
+    return msgspec.convert(plain, Expect, strict=False)
+
+
+def duration(text: object) -> float:
+    """Seconds of `90`, `30s`, `10m`, `1h30m`. Raises ExpectError."""
+    written = str(text).strip()
+    parts = re.findall(r"([\d.]+)([smhd]?)", written)
+    try:
+        if parts and "".join(number + unit for number, unit in parts) == written:
+            return sum(float(number) * _UNITS[unit] for number, unit in parts)
+    except ValueError:
+        pass
+    raise ExpectError(f"invalid duration `{written}`: write 30s, 10m or 1h30m")
 
 
 def _parts(values: Mapping[str, Any], keys: Mapping[str, Key], where: str) -> dict[str, Any]:
@@ -172,7 +196,7 @@ _SINGLE: Mapping[Kind, Callable[[Any], bool]] = {
     Kind.COUNT: lambda value: _number(value, 1, whole=True),
     Kind.NUMBER: _number,
     Kind.SHARE: lambda value: _number(value, 0, 1),
-    Kind.DURATION: lambda value: _number(value) or isinstance(value, str),  # read by `launcher.flows.validate.soak`
+    Kind.DURATION: lambda value: _number(value) or isinstance(value, str),  # read by `duration`
 }
 
 

@@ -17,6 +17,7 @@ from checks.after.probes.basic import garbage
 from checks.after.probes.context import Context
 from checks.after.probes.entry import Probe
 from checks.after.probes.exchange import Answer, Measured, Script, error_text, failed_requests, quote, verdict
+from checks.after.probes.expect import or_default
 from checks.after.probes.requests import agreement, generate
 from checks.after.probes.texts import long_text, short_prompts
 from checks.vocabulary import Outcome, Verdict
@@ -54,7 +55,7 @@ def judge_rows(probe: Probe, context: Context, before: Sequence[Row], now: Seque
     divergences = [kl(old, new) for old, new in zip(before, now, strict=True)]
     found = mean_interval(divergences)
     swapped = sum(1 for old, new in zip(before, now, strict=True) if max(old, key=lambda i: old[i]) not in new)
-    most = float(context.wish("fingerprint", "kl_at_most", probe.number("kl_at_most", 0.03)))
+    most = or_default(context.expect.fingerprint.kl_at_most, probe.number("kl_at_most", 0.03))
     message = f"KL {found.value:.4f} nats per token ({found.low:.4f} to {found.high:.4f}), at most {most:g} is accepted"
     outcome = Outcome.INCONCLUSIVE
     if found.high <= most:

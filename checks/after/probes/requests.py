@@ -50,7 +50,7 @@ def generate(
 
 def chat(context: Context, prompt: str, tokens: int, *, stream: bool = False, **more: Any) -> Ask:
     """A greedy chat turn; a base model (`expect.chat: false`) gets it as a question to be continued."""
-    if context.expect.get("chat") is False:
+    if not context.expect.chat:
         return generate(as_completion(prompt), tokens, stream=stream, stop=["\nQuestion:", "\n\n"])
     payload: dict[str, Any] = {
         "model": context.model,
@@ -59,7 +59,7 @@ def chat(context: Context, prompt: str, tokens: int, *, stream: bool = False, **
         "max_tokens": tokens,
         **more,
     }
-    if not context.expect.get("thinking"):
+    if not context.expect.thinking:
         # Templates that know no such switch ignore it; without it a thinking model spends all tokens on thoughts
         payload["chat_template_kwargs"] = {"enable_thinking": False, "thinking": False}
     if stream:

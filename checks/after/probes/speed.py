@@ -19,6 +19,7 @@ from checks.after.measures.intervals import Interval, median_interval, paired_ra
 from checks.after.probes.context import Context
 from checks.after.probes.entry import Probe
 from checks.after.probes.exchange import Answer, Ask, Measured, Script, Wave, failed_requests, quote, verdict
+from checks.after.probes.expect import or_default
 from checks.after.probes.requests import generate
 from checks.after.probes.texts import long_text
 from checks.vocabulary import Outcome, Verdict
@@ -46,8 +47,8 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
 def speed(probe: Probe, context: Context) -> Script:
     """Warm up, then single streams one after the other, then lanes of streams at several concurrencies."""
-    tokens = int(context.wish("speed", "tokens", probe.count("tokens", 64)))
-    repeats = int(context.wish("speed", "repeats", probe.count("repeats", 5)))
+    tokens = or_default(context.expect.speed.tokens, probe.count("tokens", 64))
+    repeats = or_default(context.expect.speed.repeats, probe.count("repeats", 5))
     servers = (False, True) if context.live_baseline else (False,)  # is it the baseline?
     warm = yield from _in_turn(servers, 1, lambda _: [_stream(0, 16)])
     if bad := _failed(probe, warm):
@@ -67,10 +68,10 @@ def speed(probe: Probe, context: Context) -> Script:
 
 
 def bundle_sizes(context: Context) -> tuple[int, ...]:
-    """Concurrencies to measure: those wished for, else 4, 16 and what the servers allow; never more than that."""
+    """Concurrencies to measure: those expected, else 4, 16 and what the servers allow; never more than that."""
     most = min(context.concurrency, context.live_running or context.concurrency)
-    wished = context.wish("speed", "concurrency") or (4, 16, most)
-    return tuple(sorted({min(int(size), most) for size in wished} - {1}))
+    expected = context.expect.speed.concurrency or (4, 16, most)
+    return tuple(sorted({min(size, most) for size in expected} - {1}))
 
 
 def measure(answer: Answer) -> Stream | None:
@@ -127,7 +128,7 @@ def judge(
     if not samples.get("decode"):
         return verdict(probe.id, Outcome.FAIL, "no stream had three events", [quote(answer) for answer in singles[:2]])
     figures = _figures(samples)
-    results = [*_wishes(context, samples), *comparisons(probe, context, samples, live), *_silences(singles)]
+    results = [*_expected(context, samples), *comparisons(probe, context, samples, live), *_silences(singles)]
     decode = median_interval(samples["decode"])
     shown = f"decode {_shown(decode, 'tok/s')}, first token after {median(samples['first']) * 1000:.0f} ms"
     if not results:
@@ -147,7 +148,7 @@ def comparisons(
     live: Mapping[str, tuple[float, ...]] | None = None,
 ) -> list[Comparison]:
     """Every measurement that the baseline has too, beside it."""
-    margin = float(context.wish("speed", "margin", probe.number("margin", 0.05)))
+    margin = or_default(context.expect.speed.margin, probe.number("margin", 0.05))
     results = []
     for name, now in samples.items():
         base = live.get(name, ()) if live is not None else context.samples(probe.id, name)
@@ -243,19 +244,19 @@ def _figures(samples: Mapping[str, tuple[float, ...]]) -> dict[str, float | str]
     return figures
 
 
-def _wishes(context: Context, samples: Mapping[str, tuple[float, ...]]) -> list[Comparison]:
+def _expected(context: Context, samples: Mapping[str, tuple[float, ...]]) -> list[Comparison]:
     results = []
     decode, first = median_interval(samples["decode"]), median_interval(samples["first"])
-    floor = float(context.wish("speed", "floor", 1.0))
+    floor = context.expect.speed.floor
     if decode.value < floor:
-        message = f"{decode.value:.2f} tok/s is below the floor of {floor:g}"
+        message = f"{decode.value:.2f} tok/s is below the minimum decode rate of {floor:g}"
         results.append(Comparison(outcome=Outcome.FAIL, message=message))
-    if (least := context.wish("speed", "decode_at_least")) is not None:
-        outcome = _side(decode, float(least))
-        results.append(Comparison(outcome=outcome, message=f"at least {float(least):g} tok/s are expected"))
-    if (most := context.wish("speed", "ttft_at_most")) is not None:
-        outcome = _side(Interval(value=-first.value, low=-first.high, high=-first.low), -float(most))
-        results.append(Comparison(outcome=outcome, message=f"first token within {float(most):g} s is expected"))
+    if (least := context.expect.speed.decode_at_least) is not None:
+        outcome = _side(decode, least)
+        results.append(Comparison(outcome=outcome, message=f"at least {least:g} tok/s are expected"))
+    if (most := context.expect.speed.ttft_at_most) is not None:
+        outcome = _side(Interval(value=-first.value, low=-first.high, high=-first.low), -most)
+        results.append(Comparison(outcome=outcome, message=f"first token within {most:g} s is expected"))
     return results
 
 

@@ -14,7 +14,6 @@ from checks.during.log.scan import EDGE_BYTES, FOLLOW_LINES, LEAD_LINES, Scanned
 from launcher import hostside
 from launcher.errors import HostCommandFailed, TransportTimeout
 from launcher.flows.diagnose.run_diagnosis import HostEvidence, has_log
-from launcher.plan.launch_plan import LaunchPlan
 from launcher.plan.launch_script import run_folder
 from launcher.run.store import Run
 from launcher.secrets import Masker
@@ -41,28 +40,28 @@ def host_evidence(
     What cannot be had is a note where our copy of the log can be judged instead; else an error: HostCommandFailed,
     TransportTimeout, HostUnreachable.
     """
-    plan, notes = run.plan, list[str]()
+    notes = list[str]()
     said, log = KernelLog(), None
     try:
-        log, said_there = remote_log(transport, plan, run, words) if words else (None, [])
+        log, said_there = remote_log(transport, run, words) if words else (None, [])
         notes += said_there
     except (HostCommandFailed, TransportTimeout) as error:
         if not has_log(run):
             raise
         notes.append(f"{error.message}; the local copy of the log was judged")
     try:
-        said = kernel_log(transport, plan, run, now) if kernel else said
+        said = kernel_log(transport, run, now) if kernel else said
     except (HostCommandFailed, TransportTimeout) as error:
         notes.append(f"the host's kernel log could not be read ({error.message})")
     return HostEvidence(kernel=said.lines, notes=(*notes, *said.notes), log=log)
 
 
-def kernel_log(transport: Transport, plan: LaunchPlan, run: Run, now: float) -> KernelLog:
+def kernel_log(transport: Transport, run: Run, now: float) -> KernelLog:
     """Ask the host's kernel log. Raises HostCommandFailed, HostUnreachable; no permission is a note."""
     info = run.info
     since = float(info.get("started") or info.get("created") or 0) - MARGIN
     until = float(info.get("ended") or now) + MARGIN
-    command = hostside.command("kernel_log", {"since": since, "until": until}, python=plan.python)
+    command = hostside.command("kernel_log", {"since": since, "until": until}, python=run.plan.python)
     answer = ask(transport, command)
     notes = [] if answer["source"] else [f"the host's kernel log could not be read ({'; '.join(answer['notes'])})"]
     if answer["oom_kills"]:
@@ -70,13 +69,13 @@ def kernel_log(transport: Transport, plan: LaunchPlan, run: Run, now: float) -> 
     return KernelLog(lines=tuple(answer["lines"]), notes=tuple(notes))
 
 
-def remote_log(transport: Transport, plan: LaunchPlan, run: Run, words: Sequence[str]) -> tuple[Scanned, Sequence[str]]:
+def remote_log(transport: Transport, run: Run, words: Sequence[str]) -> tuple[Scanned, Sequence[str]]:
     """What a diagnosis needs of the run's log on its host, chosen there, and notes on what could not be done.
 
     Raises HostCommandFailed, HostUnreachable, TransportTimeout.
     """
     arguments = {
-        "path": (path := f"{run_folder(plan, run.id)}/server.log"),
+        "path": (path := f"{run_folder(run.plan, run.id)}/server.log"),
         "words": list(words),
         "lead": LEAD_LINES,
         "follow": FOLLOW_LINES,
@@ -84,7 +83,7 @@ def remote_log(transport: Transport, plan: LaunchPlan, run: Run, words: Sequence
         "edge": EDGE_BYTES,
         "most": MOST_BYTES,
     }
-    command = hostside.command("filter_log", arguments, python=plan.python, timeout=_FILTER_SECONDS)
+    command = hostside.command("filter_log", arguments, python=run.plan.python, timeout=_FILTER_SECONDS)
     body, mark, end = output(transport, command).rpartition(b"END {")
     if not mark:
         raise HostCommandFailed(f"`{command.label}` on {transport.name} did not come to its end", where=transport.name)

@@ -20,9 +20,11 @@ from launcher.clock import Clock
 from launcher.errors import LauncherError
 from launcher.flows.diagnose.run_diagnosis import diagnose_run
 from launcher.flows.gate.set_aside import set_aside
-from launcher.flows.launch.launch import READY_WITHIN, Desk, Options, launch
+from launcher.flows.launch.flow_context import FlowContext
+from launcher.flows.launch.launch import Options, launch
 from launcher.flows.launch.stop_runs import stop
-from launcher.flows.validate.suite import validate
+from launcher.flows.validate.request import Subject, ValidationRequest
+from launcher.flows.validate.suite import run_suite
 from launcher.gate.compare import BETTER, INCONCLUSIVE, SAME, WORSE, compare, overall, pooled
 from launcher.gate.policy import HostTier
 from launcher.gate.queue import held
@@ -31,7 +33,7 @@ from launcher.profile.file import Profile
 from launcher.run.store import Run, State
 from launcher.transport.inventory import Host
 
-Measure = Callable[[Desk, Run, Profile], Mapping[str, Any]]
+Measure = Callable[[FlowContext, Run, Profile], Mapping[str, Any]]
 OLD, NEW = "old", "new"
 # the launch itself asks the engine; what it refuses is diagnosed from its log
 _TRY = Options(validate=False, ask_engine=False)
@@ -93,53 +95,44 @@ class Budget:
 
 
 def host_tier(
-    desk: Desk, pairs: Sequence[Pair], host: Host, limits: HostTier, measure: Measure | None = None
+    context: FlowContext, pairs: Sequence[Pair], host: Host, limits: HostTier, measure: Measure | None = None
 ) -> tuple[Trial, ...]:
     """Every pair on the host. Raises LauncherError when the host cannot be had; nothing was stopped there then."""
-    with held(desk.transport, host.work_dir, wait=limits.wait * 60, who="launch gate", say=desk.observer.say):
-        budget, trials, lost = Budget(limits.budget, desk.clock), list[Trial](), list[str]()
-        with set_aside(desk, host, lost):
+    with held(context.transport, host.work_dir, wait=limits.wait * 60, who="launch gate", say=context.observer.say):
+        budget, trials, lost = Budget(limits.budget, context.clock), list[Trial](), list[str]()
+        with set_aside(context, host, lost):
             for pair in pairs:
-                trials.append(_trial(desk, pair, host, limits, budget, measure or measured(limits.suite, budget)))
+                trials.append(_trial(context, pair, host, limits, budget, measure or measured(limits.suite, budget)))
         return (*trials, *(Trial(profile="", host=host.name, verdict=WORSE, message=text) for text in lost))
 
 
 def measured(suite: str, budget: Budget) -> Measure:
     """Validate with the probes of a suite; between two of them the budget is looked at."""
 
-    def measure(desk: Desk, run: Run, profile: Profile) -> Mapping[str, Any]:
-        def tell(verdict: Verdict) -> None:
-            desk.observer.verdict(verdict)
+    def measure(context: FlowContext, run: Run, profile: Profile) -> Mapping[str, Any]:
+        def inform(verdict: Verdict) -> None:
+            context.observer.verdict(verdict)
             budget.check()
 
-        plan = run.plan
-        endpoint = planned(desk.transport, plan)
+        endpoint = planned(context.transport, run.plan)
         try:
-            return as_dict(
-                validate(
-                    endpoint,
-                    suite=suite,
-                    expect=profile.expectations,
-                    server_info={},
-                    clock=desk.clock,
-                    ledger=diagnose_run(run).ledger,
-                    progress=tell,
-                )
-            )
+            subject = Subject(endpoint=endpoint, transport=context.transport, ledger=diagnose_run(run).ledger)
+            request = ValidationRequest(expect=replace(profile.expectations, suite=suite))
+            return as_dict(run_suite(subject, request, context.clock, inform))
         finally:
             endpoint.close()
 
     return measure
 
 
-def _trial(desk: Desk, pair: Pair, host: Host, limits: HostTier, budget: Budget, measure: Measure) -> Trial:
+def _trial(context: FlowContext, pair: Pair, host: Host, limits: HostTier, budget: Budget, measure: Measure) -> Trial:
     began = budget.used
     sides: dict[str, list[Side]] = {OLD: [], NEW: []}
     order = [NEW] * limits.rounds if pair.old is None else _order(limits.rounds)
     for which in order:
         profile = pair.new if which == NEW or pair.old is None else pair.old
-        desk.observer.say(f"{which} {profile.name} on {host.name}")
-        sides[which].append(_launch(desk, profile, host, budget, measure))
+        context.observer.say(f"{which} {profile.name} on {host.name}")
+        sides[which].append(_launch(context, profile, host, budget, measure))
         if sides[which][-1].problem:
             break
     verdict, message, comparisons = _verdict(pair, sides, limits.margin)
@@ -155,25 +148,25 @@ def _order(rounds: int) -> list[str]:
     return [which for number in range(rounds) for which in ((OLD, NEW) if number % 2 == 0 else (NEW, OLD))]
 
 
-def _launch(desk: Desk, profile: Profile, host: Host, budget: Budget, measure: Measure) -> Side:
+def _launch(context: FlowContext, profile: Profile, host: Host, budget: Budget, measure: Measure) -> Side:
     """One launch from start to stop; whatever happens, it does not stay behind."""
     run: Run | None = None
     try:
         budget.begin(_gpus(profile))
-        within = min(float(profile.expect.get("ready-within", READY_WITHIN)), budget.left)
+        within = min(profile.expectations.ready_within, budget.left)
         limited = replace(profile, expect={**profile.expect, "ready-within": within})
-        known = {item.id for item in desk.store.all()}
+        known = {item.id for item in context.store.all()}
         try:
-            outcome = launch(desk, limited, host, _TRY)
+            outcome = launch(context, limited, host, _TRY)
             run = outcome.run
         except BaseException:
-            run = next((item for item in desk.store.all() if item.id not in known), None)
+            run = next((item for item in context.store.all() if item.id not in known), None)
             raise
         if outcome.state is not State.READY or run is None:
             spent = outcome.state is State.TIMED_OUT and budget.left <= 1
             named = f" ({outcome.diagnosis.sentence})" if outcome.diagnosis is not None else ""
             return Side(run=run, validation=None, problem=f"{outcome.state}: {outcome.reason}{named}", spent=spent)
-        found = measure(desk, run, profile)
+        found = measure(context, run, profile)
         run.write("validation", found)
         return Side(run=run, validation=found)
     except BudgetSpent as error:
@@ -183,7 +176,7 @@ def _launch(desk: Desk, profile: Profile, host: Host, budget: Budget, measure: M
     finally:
         if run is not None and run.read("plan") is not None and run.state is not State.REFUSED:
             with suppress(LauncherError):
-                stop(desk, run)
+                stop(context, run)
         budget.end()
 
 
@@ -203,9 +196,9 @@ def _verdict(pair: Pair, sides: Mapping[str, Sequence[Side]], margin: float) -> 
     if spent is not None:
         return INCONCLUSIVE, spent.problem, ()
     if new_failed is not None:
-        return WORSE, f"the new profile does not run: {new_failed.problem}", ()
+        return WORSE, f"the new profile does not start: {new_failed.problem}", ()
     if old_failed is not None:
-        return INCONCLUSIVE, f"the old profile does not run either way: {old_failed.problem}", ()
+        return INCONCLUSIVE, f"cannot compare: the old profile does not start: {old_failed.problem}", ()
     new = pooled([side.validation for side in sides[NEW] if side.validation is not None])
     if pair.old is not None:
         old: Mapping[str, Any] = pooled([side.validation for side in sides[OLD] if side.validation is not None])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 from checks.catalog.yaml_reader import YamlError, read
 from checks.vocabulary import Severity
 from launcher.clock import Clock
-from launcher.errors import UsageError
+from launcher.errors import LauncherError, UsageError
 from launcher.flows.gate.replay_tier import replay_remarks, replay_tier
 from launcher.gate.affected import Sides, affected, means_all, old_profile
 from launcher.gate.git_history import Base, Git, changed_files, find_base, repository, write_snapshot
@@ -30,6 +31,7 @@ from launcher.gate.static import check_profile
 from launcher.knowledge_cache import rules
 from launcher.profile.file import Profile
 from launcher.transport.base import Transport
+from launcher.transport.hosts_file import HostsFile
 
 TIERS = ("static", "replay", "host")
 
@@ -175,12 +177,13 @@ def _base_side(git: Git, base: Base, policy: Policy, scratch: Path, prefix: str)
 
 def _outside_facts(git: Git, base: Base, root: Path, policy: Policy, prefix: str, scratch: Path) -> None:
     """Facts files that hosts.yaml names and that lie elsewhere."""
-    try:
-        hosts = read(root / policy.hosts).mapping().get("hosts")
-        entries = hosts.mapping().values() if hosts is not None and hosts.value is not None else ()
-        named = [item.text() for node in entries if node.value and (item := node.get("facts")) is not None]
-    except YamlError:
-        return
+    named: list[str] = []
+    with suppress(LauncherError):
+        hosts = HostsFile(root / policy.hosts)
+        for name in hosts.names:
+            with suppress(LauncherError):  # reported for the new side; other entries are still read
+                entry = hosts.entry(name)
+                named += [str(entry.facts)] if entry is not None and entry.facts is not None else []
     write_snapshot(git, base.commit, [f"{prefix}{name.removeprefix('./')}" for name in named], scratch)
 
 

@@ -163,7 +163,7 @@ def _judged(run: Run, validation: Mapping[str, Any], diagnosis: Diagnosis | None
         )
         for item in validation["verdicts"]
     )  # fmt: skip
-    accepted = ((run.read("profile") or {}).get("expect") or {}).get("accept_warnings") or {}
+    accepted = run.expectations.accept_warnings
     ledger = diagnosis.ledger if diagnosis is not None else ()
     warnings = settle_ledger(ledger, verdicts, probes(), accepted, _day(run))
     still_open = sum(1 for item in warnings if item.state == "open")

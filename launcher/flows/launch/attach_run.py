@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from launcher.flows.launch.launch import Desk, LaunchOutcome, see_through
+from launcher.flows.launch.flow_context import FlowContext
+from launcher.flows.launch.launch import LaunchOutcome, see_through
 from launcher.flows.launch.watching import Watching
-from launcher.flows.validate.prove import wishes_of
+from launcher.flows.validate.request import request_from
 from launcher.run import remote
 from launcher.run.store import Run, State
 from launcher.secrets import Masker
 
 
-def attach(desk: Desk, run: Run, *, probes: bool) -> LaunchOutcome:
+def attach(context: FlowContext, run: Run, *, probe: bool) -> LaunchOutcome:
     """Follow a run until it is ready, validated or gone. The log continues where our copy ends."""
-    plan = run.plan
-    profile = run.read("profile") or {}
-    watching = Watching(run, plan, desk.transport, desk.clock, Masker(), desk.observer.event)
-    expect = profile.get("expect", {})
-    wanted = wishes_of(expect, desk.store, str(profile.get("path", ""))) if probes else None
-    return see_through(desk, watching, expect=expect, wanted=wanted)
+    path = str((run.read("profile") or {}).get("path", ""))
+    request = request_from(run.expectations, context.store, path)
+    return see_through(context, Watching(run, context, Masker()), request, probe=probe)
 
 
-def refresh(desk: Desk, run: Run) -> remote.Look:
+def refresh(context: FlowContext, run: Run) -> remote.Look:
     """A second look at a run on its host; the stored state is corrected when it is out of date."""
-    plan = run.plan
-    seen = remote.look(desk.transport, plan.work_dir, [run.id], port=plan.server_port, python=plan.python)[0]
+    seen = remote.look(context.transport, run)
     alive = {State.STARTING, State.LOADING, State.READY, State.VALIDATED, State.STALLED, State.TIMED_OUT}
     if run.state in alive and seen.state != "running":
         state = State.LOST if seen.state != "exited" else State.STOPPED if seen.code == 0 else State.CRASHED
-        run.update(state=state, exit=seen.code, ended=desk.clock.now().timestamp())
+        run.update(state=state, exit=seen.code, ended=context.clock.now().timestamp())
     return seen

@@ -8,31 +8,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import asdict, replace
 
 from checks.after.validation import Validation, as_dict
-from checks.vocabulary import Diagnosis, Outcome, Verdict
-from launcher.clock import Clock
+from checks.vocabulary import Diagnosis, Outcome
 from launcher.errors import LauncherError, PlanRefused
 from launcher.flows.diagnose.run_diagnosis import diagnose_run, log_view
 from launcher.flows.launch.engine_dry_run import DryRun, differences, dry_run
+from launcher.flows.launch.flow_context import FlowContext
 from launcher.flows.launch.prepare import Prepared, prepare, settle
 from launcher.flows.launch.watching import Ending, Watching
-from launcher.flows.validate.prove import Subject, Wishes, prove, wishes_of
+from launcher.flows.validate.prove import prove
+from launcher.flows.validate.request import Subject, ValidationRequest, request_from
 from launcher.plan.launch_plan import LaunchPlan
 from launcher.plan.launch_script import launch_script
 from launcher.profile.file import EnvSetting, Profile, Setting
 from launcher.run import remote
-from launcher.run.events import Event, Started
+from launcher.run.events import Started
 from launcher.run.store import Run, RunStore, State
 from launcher.secrets import Masker, fetch, without_secrets
-from launcher.transport.base import Transport
 from launcher.transport.inventory import Host
 
-READY_WITHIN = 3600.0  # seconds; a profile's `expect: ready-within` says better
 WATCHED = (State.READY, State.VALIDATED)
 
 
@@ -62,56 +61,47 @@ class LaunchOutcome(Struct, frozen=True, kw_only=True):
         return self.state in WATCHED and (self.validation is None or self.validation.outcome is Outcome.PASS)
 
 
-class Observer(Protocol):
-    """Who is told what happens, as it happens."""
-
-    def prepared(self, prepared: Prepared, run: Run | None) -> None:
-        """The plan is made and judged."""
-
-    def event(self, event: Event) -> None:
-        """Something happened to the run."""
-
-    def verdict(self, verdict: Verdict) -> None:
-        """A probe was judged."""
-
-    def say(self, text: str) -> None:
-        """One line about what is going on."""
-
-
-class Desk(Struct, frozen=True, kw_only=True):
-    """What a flow works with."""
-
-    transport: Transport
-    store: RunStore
-    clock: Clock
-    observer: Observer
-
-
-def launch(desk: Desk, profile: Profile, host: Host, options: Options) -> LaunchOutcome:
+def launch(context: FlowContext, profile: Profile, host: Host, options: Options) -> LaunchOutcome:
     """The whole launch. Raises LauncherError for what is not the run's own end (host unreachable, port taken…)."""
-    wanted = wishes_of(profile.expectations, desk.store, profile.path)
-    prepared = prepare(desk.transport, profile, host, desk.clock.now())
-    if options.ask_engine and not prepared.errors and not passed_before(desk.store, prepared.plan):
-        desk.observer.say("asking the engine itself whether it takes these arguments (as long as importing it takes)")
-        prepared = with_dry_run(prepared, dry_run(desk.transport, prepared), desk.clock.now().date())
+    request = _requested(context, profile, options)
+    prepared = judged_by_engine(context, prepare(context.transport, profile, host, context.clock.now()), options)
     if options.dry_run:
-        desk.observer.prepared(prepared, None)
-        if prepared.errors:
-            return LaunchOutcome(run=None, state=State.REFUSED, reason=_refused(prepared))
-        return LaunchOutcome(run=None, state=State.PLANNED, reason="nothing was started: --dry-run")
+        return _shown(context, prepared)
     secrets = fetch(prepared.plan.secret_env)
-    run = _record(desk, prepared)
-    desk.observer.prepared(prepared, run)
+    run = _record(context, prepared)
+    context.observer.prepared(prepared, run)
     if prepared.errors and not options.ignore_findings:
-        run.update(state=State.REFUSED, reason=_refused(prepared), ended=desk.clock.now().timestamp())
-        return LaunchOutcome(run=run, state=State.REFUSED, reason=_refused(prepared))
-    masker = Masker(secrets.values())
-    _start(desk, prepared, run, secrets)
+        return _refuse(context, run, prepared)
+    _start(context, prepared, run, secrets)
     if options.detach:
         return LaunchOutcome(run=run, state=State.STARTING, reason="started; `launch attach` follows it")
-    watching = Watching(run, prepared.plan, desk.transport, desk.clock, masker, desk.observer.event)
-    wanted = replace(wanted, soak=options.soak or wanted.soak)
-    return see_through(desk, watching, expect=profile.expectations, wanted=wanted if options.validate else None)
+    return see_through(context, Watching(run, context, Masker(secrets.values())), request, probe=options.validate)
+
+
+def _requested(context: FlowContext, profile: Profile, options: Options) -> ValidationRequest:
+    """What the profile expects of the server, checked before anything is started. Raises ExpectError."""
+    request = request_from(profile.expectations, context.store, profile.path)
+    return replace(request, expect=replace(request.expect, soak=options.soak)) if options.soak else request
+
+
+def judged_by_engine(context: FlowContext, prepared: Prepared, options: Options) -> Prepared:
+    """The preparation with the engine's own word on its arguments, where that is asked for and not known yet."""
+    if not options.ask_engine or prepared.errors or passed_before(context.store, prepared.plan):
+        return prepared
+    context.observer.say("asking the engine whether it accepts these arguments (takes as long as importing it)")
+    return with_dry_run(prepared, dry_run(context.transport, prepared), context.clock.now().date())
+
+
+def _shown(context: FlowContext, prepared: Prepared) -> LaunchOutcome:
+    context.observer.prepared(prepared, None)
+    if prepared.errors:
+        return LaunchOutcome(run=None, state=State.REFUSED, reason=_reasons(prepared))
+    return LaunchOutcome(run=None, state=State.PLANNED, reason="nothing was started: --dry-run")
+
+
+def _refuse(context: FlowContext, run: Run, prepared: Prepared) -> LaunchOutcome:
+    run.update(state=State.REFUSED, reason=_reasons(prepared), ended=context.clock.now().timestamp())
+    return LaunchOutcome(run=run, state=State.REFUSED, reason=_reasons(prepared))
 
 
 def passed_before(store: RunStore, plan: LaunchPlan) -> bool:
@@ -132,40 +122,30 @@ def with_dry_run(prepared: Prepared, dry: DryRun, today: date) -> Prepared:
     )
 
 
-def see_through(desk: Desk, watching: Watching, *, expect: Mapping[str, Any], wanted: Wishes | None) -> LaunchOutcome:
-    """From a running process to a verdict; also what `attach` does. Without `wanted` nothing is probed."""
+def see_through(context: FlowContext, watching: Watching, request: ValidationRequest, *, probe: bool) -> LaunchOutcome:
+    """From a running process to a verdict; also what `attach` does. Without `probe` it ends with a ready server."""
+    run = watching.run
     try:
-        ending = watching.until_ready(float(expect.get("ready-within", READY_WITHIN)))
+        ending = watching.until_ready(request.expect.ready_within)
         if ending.state is not State.READY:
-            return _finish(desk, watching, ending)
-        if watching.run.state is not State.VALIDATED:  # somebody only looks in again
-            watching.run.update(state=State.READY, ready=desk.clock.now().timestamp())
-        watching.run.write("server_info", without_secrets(watching.info))
-        for finding in differences(watching.plan.flags, watching.info):
-            desk.observer.say(f"{finding.severity}: {finding.message}")
-        if wanted is None:
-            return LaunchOutcome(run=watching.run, state=State.READY, reason="ready; not validated")
-        return _validate(desk, watching, wanted)
+            return _finish(context, watching, ending)
+        if run.state is not State.VALIDATED:  # somebody only looks in again
+            run.update(state=State.READY, ready=context.clock.now().timestamp())
+        run.write("server_info", without_secrets(watching.info))
+        for finding in differences(run.plan.flags, watching.info):
+            context.observer.say(f"{finding.severity}: {finding.message}")
+        if not probe:
+            return LaunchOutcome(run=run, state=State.READY, reason="ready; not validated")
+        return _validate(context, watching, request)
     finally:
         watching.close()
 
 
-def _validate(desk: Desk, watching: Watching, wanted: Wishes) -> LaunchOutcome:
+def _validate(context: FlowContext, watching: Watching, request: ValidationRequest) -> LaunchOutcome:
     """Probe in a thread while the run stays under observation: it may die under the first real request."""
-    run, plan = watching.run, watching.plan
-    subject = Subject(
-        endpoint=watching.endpoint,
-        transport=watching.transport,
-        host=plan.probe_host,
-        port=plan.server_port,
-        info=watching.info,
-        ledger=diagnose_run(run).ledger,
-        read_log=lambda: log_view(run),
-        folder=run.folder,
-        gone=lambda: watching.ended is not None,
-    )
+    run = watching.run
     with ThreadPoolExecutor(1, "validate") as pool:
-        job = pool.submit(prove, subject, wanted, desk.clock, desk.observer.verdict)
+        job = pool.submit(prove, _subject(watching), request, context.clock, context.observer.verdict)
         try:
             while not job.done() and watching.ended is None:
                 watching.pump(0.1)
@@ -176,27 +156,44 @@ def _validate(desk: Desk, watching: Watching, wanted: Wishes) -> LaunchOutcome:
             watching.endpoint.close()
         validation = job.result()
     watching.pump(0)
-    watching.run.write("validation", as_dict(validation))
+    run.write("validation", as_dict(validation))
     if watching.ended is not None:
-        return _finish(desk, watching, watching.gone(watching.ended, " while it was being probed"), validation)
-    watching.run.update(state=State.VALIDATED, outcome=validation.outcome, level=validation.level)
-    return LaunchOutcome(run=watching.run, state=State.VALIDATED, reason=validation.summary, validation=validation)
+        return _finish(context, watching, watching.gone(watching.ended, " while it was being probed"), validation)
+    run.update(state=State.VALIDATED, outcome=validation.outcome, level=validation.level)
+    return LaunchOutcome(run=run, state=State.VALIDATED, reason=validation.summary, validation=validation)
 
 
-def _finish(desk: Desk, watching: Watching, ending: Ending, validation: Validation | None = None) -> LaunchOutcome:
+def _subject(watching: Watching) -> Subject:
+    run = watching.run
+    return Subject(
+        endpoint=watching.endpoint,
+        transport=watching.transport,
+        host=run.plan.probe_host,
+        port=run.plan.server_port,
+        info=watching.info,
+        ledger=diagnose_run(run).ledger,
+        read_log=lambda: log_view(run),
+        folder=run.folder,
+        gone=lambda: watching.ended is not None,
+    )
+
+
+def _finish(
+    context: FlowContext, watching: Watching, ending: Ending, validation: Validation | None = None
+) -> LaunchOutcome:
     """The run did not get, or stay, ready: say why."""
     run = watching.run
     end = watching.ended
     run.update(
-        state=ending.state, reason=ending.reason, ended=desk.clock.now().timestamp(), exit=end.code if end else None
+        state=ending.state, reason=ending.reason, ended=context.clock.now().timestamp(), exit=end.code if end else None
     )
     diagnosis = diagnose_run(run)
     return LaunchOutcome(run=run, state=ending.state, reason=ending.reason, diagnosis=diagnosis, validation=validation)
 
 
-def _record(desk: Desk, prepared: Prepared) -> Run:
+def _record(context: FlowContext, prepared: Prepared) -> Run:
     """The Run on disk, before anything is started."""
-    run = desk.store.create(prepared.profile.name, desk.clock.now())
+    run = context.store.create(prepared.profile.name, context.clock.now())
     plan = prepared.plan
     run.update(
         state=State.PLANNED,
@@ -204,7 +201,7 @@ def _record(desk: Desk, prepared: Prepared) -> Run:
         digest=plan.digest,
         host=plan.host,
         engine=plan.engine,
-        created=desk.clock.now().timestamp(),
+        created=context.clock.now().timestamp(),
     )
     run.write("plan", plan.to_json())
     run.write("profile", profile_json(prepared.profile))
@@ -217,10 +214,10 @@ def _record(desk: Desk, prepared: Prepared) -> Run:
     return run
 
 
-def _start(desk: Desk, prepared: Prepared, run: Run, secrets: Mapping[str, str]) -> None:
-    run.update(state=State.STARTING, started=desk.clock.now().timestamp())
+def _start(context: FlowContext, prepared: Prepared, run: Run, secrets: Mapping[str, str]) -> None:
+    run.update(state=State.STARTING, started=context.clock.now().timestamp())
     try:
-        identity = remote.start(desk.transport, prepared.plan, run.id, secrets, systemd=prepared.systemd)
+        identity = remote.start(context.transport, run, secrets, systemd=prepared.systemd)
     except PlanRefused as error:
         run.update(state=State.REFUSED, reason=error.message)
         raise
@@ -230,10 +227,10 @@ def _start(desk: Desk, prepared: Prepared, run: Run, secrets: Mapping[str, str])
     run.update(state=State.LOADING, **identity)
     event = Started(at=0.0, pid=identity["pid"])
     run.append_event({"event": "Started", **to_builtins(event)})
-    desk.observer.event(event)
+    context.observer.event(event)
 
 
-def _refused(prepared: Prepared) -> str:
+def _reasons(prepared: Prepared) -> str:
     return "; ".join(finding.message for finding in prepared.errors)
 
 
@@ -249,7 +246,7 @@ def profile_json(profile: Profile) -> dict[str, Any]:
         "hardware": {name: _setting_json(item) for name, item in profile.hardware.items()},
         "flags": {name: _setting_json(item) for name, item in profile.flags.items()},
         "env": {name: _setting_json(item) for name, item in profile.env.items()},
-        "expect": profile.expectations,
+        "expect": profile.written_expectations,
         "accept": [{**asdict(item), "until": str(item.until) if item.until else None} for item in profile.accept],
     }
 

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from checks.after.external_evals import (
     INSTALL,
@@ -25,6 +24,7 @@ from checks.after.external_evals import (
     read_lm_eval,
     read_sgl_eval,
 )
+from checks.after.probes.expect import DeeperTask
 from checks.vocabulary import Verdict
 from launcher.secrets import Masker
 from launcher.transport.base import Command, Result, Transport
@@ -45,25 +45,25 @@ class Bench:
     path: str | None = None  # searched for the programs in place of $PATH and this interpreter's own folder
 
 
-def deeper(bench: Bench, target: Target, tasks: Mapping[str, Mapping[str, Any]]) -> list[Verdict]:
+def deeper(bench: Bench, target: Target, tasks: Mapping[str, DeeperTask]) -> list[Verdict]:
     """One verdict a task, one task after the other."""
     path = bench.path
     where = path if path is not None else f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     found = {name: program for name in INSTALL if (program := _program(name, where))}
     verdicts = []
-    for task, wish in tasks.items():
-        wanted = (str(wish["with"]),) if "with" in wish else tuple(INSTALL)
+    for task, limits in tasks.items():
+        wanted = (limits.program,) if limits.program else tuple(INSTALL)
         name = next((item for item in wanted if item in found), None)
-        verdicts.append(_one(bench, target, (task, wish), (name, found[name])) if name else absent(task, wanted))
+        verdicts.append(_one(bench, target, (task, limits), (name, found[name])) if name else absent(task, wanted))
     return verdicts
 
 
-def _one(bench: Bench, target: Target, wanted: tuple[str, Mapping[str, Any]], program: tuple[str, str]) -> Verdict:
-    (task, wish), (name, path) = wanted, program
+def _one(bench: Bench, target: Target, wanted: tuple[str, DeeperTask], program: tuple[str, str]) -> Verdict:
+    (task, limits), (name, path) = wanted, program
     out = bench.folder / f"{name}-{''.join(c if c.isalnum() else '-' for c in task)}"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    words = (path, *command(name, task, wish.get("n"), target, str(out.resolve())))
+    words = (path, *command(name, task, limits.n, target, str(out.resolve())))
     # the address is this machine's, which no proxy may see; lm-eval's API models insist on a key, any key
     env = {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
     key = bench.api_key or "EMPTY"
@@ -74,8 +74,7 @@ def _one(bench: Bench, target: Target, wanted: tuple[str, Mapping[str, Any]], pr
     score = _score(name, task, out)
     if score is None or result.exit != 0:
         return broken(task, name, result.exit, mask(_said(result)))
-    least = wish.get("at_least")
-    return judge(task, name, score, None if least is None else float(least))
+    return judge(task, name, score, limits.at_least)
 
 
 def _score(name: str, task: str, out: Path) -> Score | None:

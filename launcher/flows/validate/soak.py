@@ -5,57 +5,42 @@ A frozen rank answers /health with 503 only after long, or never. What the round
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+
+from msgspec.structs import replace
 
 from checks.after.validation import Level, Validation
-from launcher.client.endpoint import Endpoint
 from launcher.clock import Clock
-from launcher.errors import UsageError
-from launcher.flows.validate.suite import validate
+from launcher.flows.validate.request import Subject, ValidationRequest
+from launcher.flows.validate.suite import run_suite
 
-EVERY = 15.0  # seconds from the start of one round to the next
-SLICE = 1.0  # seconds of a pause after which `stop` is looked at
-_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+SLICE = 1.0  # seconds of a pause after which `subject.gone` is looked at
 
 
-def soak(  # noqa: PLR0913 - the flow's whole input, all of it by keyword
-    endpoint: Endpoint,
-    *,
-    seconds: float,
-    expect: Mapping[str, Any],
+def soak(
+    subject: Subject,
+    request: ValidationRequest,
     clock: Clock,
-    every: float = EVERY,
-    stop: Callable[[], bool] = lambda: False,
     progress: Callable[[Validation], None] = lambda _: None,
 ) -> tuple[Validation, ...]:
-    """The rounds of `seconds`, one each `every` seconds, the last one at the end.
+    """The rounds of `request.expect.soak` seconds, one each `request.pace` seconds, the last one at the end.
 
-    A failed round does not end it: whether a fault passes, stays or comes back is what one wants to know. It ends when
-    nobody answers any more, or when `stop` says so.
+    A failed round does not end the soak: whether a fault passes, stays or comes back is what matters. It ends when the
+    server stops responding, or when the process is gone.
     """
-    end = clock.monotonic() + seconds
+    # each round asks the server for its state again, and is compared with nothing
+    alone = replace(subject, info={}, ledger=(), read_log=None, live_baseline=None)
+    one = ValidationRequest(expect=replace(request.expect, suite="soak"))
+    end = clock.monotonic() + request.expect.soak
     rounds: list[Validation] = []
     while True:
         begun = clock.monotonic()
-        rounds.append(validate(endpoint, suite="soak", expect=expect, server_info={}, clock=clock))
+        rounds.append(run_suite(alone, one, clock))
         progress(rounds[-1])
-        following = begun + every
-        if rounds[-1].level is Level.NONE or stop() or max(following, clock.monotonic()) > end:
+        following = begun + request.pace
+        if rounds[-1].level is Level.NONE or subject.gone() or max(following, clock.monotonic()) > end:
             return tuple(rounds)
         while (pause := following - clock.monotonic()) > 0:
             clock.sleep(min(pause, SLICE))
-            if stop():
+            if subject.gone():
                 return tuple(rounds)
-
-
-def duration(text: object) -> float:
-    """Seconds of `90`, `30s`, `10m`, `1h30m`. Raises UsageError."""
-    parts = re.findall(r"([\d.]+)([smhd]?)", str(text).strip())
-    try:
-        if parts and "".join(number + unit for number, unit in parts) == str(text).strip():
-            return sum(float(number) * _UNITS[unit] for number, unit in parts)
-    except ValueError:
-        pass
-    raise UsageError(f"`{text}` is no duration", hint="write 30s, 10m or 1h30m")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from checks.after.comparison import compare
+from checks.after.probes.expectations import parse_expect
 from checks.vocabulary import Outcome
 
 QUIET = [100.0, 101.0, 99.0, 100.5, 99.5, 100.2]
@@ -19,7 +20,7 @@ def document(*, suite: str = "standard", engine: str = "0.5.22", **samples: dict
 
 
 def outcomes(before: dict[str, Any], now: dict[str, Any], **expect: Any) -> dict[str, Outcome]:
-    return {item.id: item.outcome for item in compare(before, now, expect).verdicts}
+    return {item.id: item.outcome for item in compare(before, now, parse_expect(expect)).verdicts}
 
 
 def test_speed_is_compared_with_its_interval() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from checks.after.probes.context import parse_server
-from checks.after.slow_paths import decode_lines, name_in, slow_paths
+from checks.after.slow_paths import add_slow_paths, decode_lines, slow_paths
 from checks.vocabulary import Evidence, Match, Outcome, Role, Verdict
 from tests.support.paths import CORPUS
 
@@ -66,7 +66,7 @@ def test_decoding_without_graph_is_no_fault_where_none_was_to_be_used(
 def test_what_the_server_admits_is_named_and_decides_nothing() -> None:
     [path] = slow_paths(parse_server({**GRAPHS, "disable_overlap_schedule": True}))
     assert (path.id, path.silent) == ("overlap-scheduling-off", False)
-    verdict = name_in(MEASURED, [path])
+    verdict = add_slow_paths(MEASURED, [path])
     assert verdict.outcome is Outcome.SKIP
     assert "overlap scheduling is off" in verdict.message
     assert verdict.figures["slow_paths"] == "overlap-scheduling-off"
@@ -78,7 +78,7 @@ def test_a_warning_that_the_speed_clears_is_named_once_with_its_line() -> None:
     other = Match(id="deepgemm-scale-format-warning", role=Role.LEDGER, title="Scales", evidence=())
     [path] = slow_paths(parse_server({**GRAPHS, "disable_cuda_graph": True}), [warning, warning, other])
     assert (path.id, path.silent) == ("graphs-off", True)
-    verdict = name_in(MEASURED, [path])
+    verdict = add_slow_paths(MEASURED, [path])
     assert verdict.outcome is Outcome.INCONCLUSIVE  # nobody asked for it, and nobody compared
     assert shown in verdict.evidence
 
@@ -86,10 +86,10 @@ def test_a_warning_that_the_speed_clears_is_named_once_with_its_line() -> None:
 def test_a_measured_comparison_stands_whatever_the_path() -> None:
     path = slow_paths(parse_server(GRAPHS), (), decode_lines(log(*[(1, False)] * 5)))
     for outcome in (Outcome.PASS, Outcome.FAIL):
-        verdict = name_in(Verdict(id="speed", outcome=outcome, message="x"), path)
+        verdict = add_slow_paths(Verdict(id="speed", outcome=outcome, message="x"), path)
         assert verdict.outcome is outcome
         assert "cuda graph: False" in verdict.message
 
 
 def test_without_slow_paths_the_verdict_is_untouched() -> None:
-    assert name_in(MEASURED, ()) is MEASURED
+    assert add_slow_paths(MEASURED, ()) is MEASURED

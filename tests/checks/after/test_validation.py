@@ -8,6 +8,7 @@ from datetime import date
 import pytest
 from msgspec.structs import replace
 
+from checks.after.probes.expect import AcceptedWarning
 from checks.after.probes.registry import probes
 from checks.after.validation import Level, level_of, outcome_of, settle, summary_of
 from checks.catalog.entries import entries
@@ -84,8 +85,9 @@ TODAY = date(2026, 11, 29)
         ({"odd-scales": {"reason": "known"}}, "open"),
     ],
 )
-def test_a_person_accepts_a_warning_with_a_reason_and_until_a_day(accepted: dict[str, object], state: str) -> None:
-    [item] = settle([WARNING, WARNING], verdicts(**READY), probes(), accepted, TODAY)
+def test_a_person_accepts_a_warning_with_a_reason_and_until_a_day(accepted: dict[str, dict[str, str]], state: str) -> None:
+    by_person = {name: AcceptedWarning(**item) for name, item in accepted.items()}
+    [item] = settle([WARNING, WARNING], verdicts(**READY), probes(), by_person, TODAY)
     assert item.state == state
 
 

@@ -20,7 +20,7 @@ from launcher.cli.exits import of_validation
 from launcher.flows.launch.launch import LaunchOutcome
 from launcher.plan.launch_plan import LaunchPlan
 from launcher.run.store import Run, RunStore, State
-from tests.support.desk import free_port
+from tests.support.bench import free_port
 from tests.support.fake_server import serving
 from tests.support.validating import run as validated
 
@@ -231,7 +231,7 @@ def stranger(**pages: bytes) -> Iterator[int]:
 def test_a_web_server_is_named_as_such_instead_of_failing_probe_by_probe(cli: Cli, pages: dict[str, bytes]) -> None:
     with stranger(**pages) as port:
         code, out, err = cli("validate", f"http://127.0.0.1:{port}")
-    assert (code, out, "is no SGLang server: /server_info answers" in err) == (2, "", True), err
+    assert (code, out, "is not an SGLang server: /server_info " in err) == (2, "", True), err
 
 
 def test_a_server_of_another_kind_is_told_by_what_it_lacks(cli: Cli) -> None:

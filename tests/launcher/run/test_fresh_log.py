@@ -11,7 +11,7 @@ from launcher.flows.diagnose.run_diagnosis import log_view
 from launcher.run import remote
 from launcher.run.fresh_log import fresh_log
 from launcher.transport.base import Transport
-from tests.support.desk import Bench, bench
+from tests.support.bench import Bench, bench
 
 pytestmark = pytest.mark.sshd
 LATE = "[2026-11-29 16:46:19] Decode batch, #running-req: 1, #token: 5, cuda graph: False, gen throughput\n"
@@ -21,8 +21,8 @@ LATE = "[2026-11-29 16:46:19] Decode batch, #running-req: 1, #token: 5, cuda gra
 def host(tmp_path: Path, transport: Transport) -> Iterator[Bench]:
     made = bench(tmp_path, transport)
     yield made
-    for run in made.desk.store.all():
-        remote.stop(transport, run.plan, run.id, drain=0.2)
+    for run in made.context.store.all():
+        remote.stop(transport, run, drain=0.2)
 
 
 def test_later_lines_are_seen_and_the_copy_is_untouched(host: Bench) -> None:
@@ -31,7 +31,7 @@ def test_later_lines_are_seen_and_the_copy_is_untouched(host: Bench) -> None:
     copied = run.log.read_bytes()
     with (host.folder / "work" / "runs" / run.id / "server.log").open("a") as log:
         log.write(LATE * 3)
-    fresh = fresh_log(host.transport, run, run.plan, host.desk.clock)
+    fresh = fresh_log(host.transport, run, host.context.clock)
     assert fresh.decode().endswith(LATE * 3)
     assert run.log.read_bytes() == copied
     assert [line.graph for line in log_view(run, fresh).decode] == [False] * 3

@@ -1,6 +1,6 @@
 """The reducer: lines, samples and time in, events out. No clock, no sleeping."""
 
-from launcher.flows.launch.watching import _classify, fraction_of
+from launcher.run.collector import classify, fraction_of
 from launcher.run.events import Event, Exited, PhaseEntered, Progress, Resumed, Stalled
 from launcher.run.frames import Ended, Sample
 from launcher.run.progress import PhaseLimits, Watch, ended, line, sample, tick
@@ -9,7 +9,7 @@ LIMITS = {"weights": PhaseLimits(deadline=100, silence=30)}
 
 
 def watch() -> Watch:
-    return Watch(classify=_classify, limits=LIMITS, default_limits=PhaseLimits(deadline=50, silence=20))
+    return Watch(classify=classify, limits=LIMITS, default_limits=PhaseLimits(deadline=50, silence=20))
 
 
 def busy(cpu: float, read: int = 0, *names: str) -> Sample:

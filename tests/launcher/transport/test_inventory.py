@@ -45,13 +45,8 @@ def test_entry_says_how_to_get_there_and_what_is_there(hosts_file: Path) -> None
     assert host.ssh is not None
     assert (host.ssh.address, host.ssh.user, host.ssh.port) == ("10.9.8.7", "eva", 2222)
     assert host.ssh.identity_files[0] == Path("~/.ssh/gpu").expanduser()
-    assert (host.python, host.work_dir, host.cuda_home) == (
-        "/opt/venv/bin/python",
-        "/scratch/runs",
-        "/usr/local/cuda-13",
-    )
-    assert host.env == {"NCCL_P2P_DISABLE": "1", "HF_HOME": "/models"}
-    assert (host.engine, host.facts) == ("0.5.12, in /opt/venv", hosts_file.parent / "facts/gpu-box.json")
+    assert (host.python, host.work_dir) == ("/opt/venv/bin/python", "/scratch/runs")
+    assert host.env == {"CUDA_HOME": "/usr/local/cuda-13", "NCCL_P2P_DISABLE": "1", "HF_HOME": "/models"}
 
 
 def test_command_line_wins_over_the_entry(hosts_file: Path) -> None:

@@ -16,7 +16,7 @@ from launcher.transport.connect import connect
 from launcher.transport.inventory import resolve
 from launcher.transport.local import LocalTransport
 from launcher.transport.recorded import ReplayTransport
-from tests.support.desk import Bench, Witness, bench
+from tests.support.bench import Bench, Witness, bench
 
 
 @pytest.fixture
@@ -27,9 +27,9 @@ def recorded(tmp_path: Path) -> Bench:
 def replayed(made: Bench, run: Run) -> tuple[Witness, State, str]:
     """Play a run again: what was seen, how it ended, and the log that was copied."""
     witness = Witness()
-    desk = replace(made.desk, transport=ReplayTransport(run.folder), observer=witness)
+    context = replace(made.context, transport=ReplayTransport(run.folder), observer=witness)
     options = Options(validate=False, ignore_findings=True, ask_engine=False)
-    outcome = launch(desk, made.profile(), resolve(f"replay:{run.folder}"), options)
+    outcome = launch(context, made.profile(), resolve(f"replay:{run.folder}"), options)
     assert outcome.run is not None
     return witness, outcome.state, outcome.run.log.read_text()
 
@@ -46,7 +46,7 @@ def test_a_crash_crashes_again_with_the_same_log(recorded: Bench) -> None:
 def test_a_ready_server_gets_ready_again(recorded: Bench) -> None:
     first = recorded.launch()
     assert first.run is not None
-    remote.stop(recorded.transport, first.run.plan, first.run.id, drain=5)
+    remote.stop(recorded.transport, first.run, drain=5)
     witness, state, _ = replayed(recorded, first.run)
     assert state is State.READY
     assert "Ready" in witness.kinds()

@@ -10,6 +10,7 @@ from checks.after.probes.acceptance import judge, largest_length, per_position, 
 from checks.after.probes.context import Baseline, Context, Server, parse_server
 from checks.after.probes.entry import Probe
 from checks.after.probes.exchange import Answer, Measured
+from checks.after.probes.expectations import parse_expect
 from checks.vocabulary import Outcome, Verdict
 
 PROBE = Probe(id="speculation", title="", why="", kind="speculation", level="good-enough", suites=("full",))
@@ -24,7 +25,7 @@ def answers(steps: int, tokens: int = 97, text: str = WORDS, count: int = 4) -> 
 
 def judged(found: list[Answer], server: Server = SERVER, before: tuple[float, ...] = (), **expect: Any) -> Verdict:
     baseline = Baseline(samples={"speculation": {"accept_length": before}}) if before else None
-    result = judge(PROBE, Context(server=server, expect=expect, baseline=baseline), found)
+    result = judge(PROBE, Context(server=server, expect=parse_expect(expect), baseline=baseline), found)
     return result.verdict if isinstance(result, Measured) else result
 
 

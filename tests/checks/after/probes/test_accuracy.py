@@ -16,6 +16,7 @@ from checks.after.probes.accuracy import SETS, judge, load_set, read_answer
 from checks.after.probes.context import Baseline, Context, Server
 from checks.after.probes.entry import Probe
 from checks.after.probes.exchange import Answer
+from checks.after.probes.expectations import parse_expect
 from checks.vocabulary import Outcome, Verdict
 
 PROBE = Probe(id="p", title="", why="", kind="accuracy", level="good-enough", suites=("full",))
@@ -32,7 +33,7 @@ def judged(right: Sequence[bool], *, before: Sequence[bool] | None = None, **exp
     ]
     samples = {"p": {"right": tuple(map(float, before))}} if before is not None else {}
     baseline = Baseline(samples=samples) if before is not None else None
-    context = Context(server=Server(), expect={"accuracy": {"word-problems": expect}}, baseline=baseline)
+    context = Context(server=Server(), expect=parse_expect({"accuracy": {"word-problems": expect}}), baseline=baseline)
     return judge(PROBE, context, chosen, questions, answers).verdict
 
 

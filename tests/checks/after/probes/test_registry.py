@@ -9,6 +9,7 @@ import pytest
 from checks.after.probes.context import Context, Server
 from checks.after.probes.deep import running_requests, sweep_sizes
 from checks.after.probes.exchange import Answer
+from checks.after.probes.expectations import parse_expect
 from checks.after.probes.features import schema_problem
 from checks.after.probes.fingerprint import kl, read_rows
 from checks.after.probes.registry import KINDS, load, of_suite, probes
@@ -76,9 +77,9 @@ def test_a_base_model_without_template_is_asked_in_completion_form() -> None:
 
 
 def test_a_weak_model_gets_its_own_questions_or_none() -> None:
-    own = Context(server=Server(), expect={"known_answer": [{"prompt": "1, 2, 3,", "accept": ["4"]}]})
+    own = Context(server=Server(), expect=parse_expect({"known_answer": [{"prompt": "1, 2, 3,", "accept": ["4"]}]}))
     assert drive("known-answer", [[said("4, 5")]], own)[0].outcome is Outcome.PASS
-    none = Context(server=Server(), expect={"known_answer": False})
+    none = Context(server=Server(), expect=parse_expect({"known_answer": False}))
     assert drive("known-answer", [], none)[0].outcome is Outcome.SKIP
 
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from checks.after.probes.context import Baseline, Context, Server
 from checks.after.probes.entry import Probe
 from checks.after.probes.exchange import Answer, Measured
+from checks.after.probes.expectations import parse_expect
 from checks.after.probes.speed import bundle_sizes, compare, judge, measure, speed, throughput
 from checks.vocabulary import Outcome, Verdict
 
@@ -41,7 +42,9 @@ def judged(
     samples = {"decode": decode, "first": (0.2,) * len(decode), "gap": (0.01,) * len(decode)}
     stored = {"speed": {"decode": before}} if before else {}
     context = Context(
-        server=Server(running=8), expect={"speed": speed}, baseline=Baseline(samples=stored) if before else None
+        server=Server(running=8),
+        expect=parse_expect({"speed": speed}),
+        baseline=Baseline(samples=stored) if before else None,
     )
     result = judge(PROBE, context, samples, answers or [streamed([0.01] * 20)])
     return result.verdict if isinstance(result, Measured) else result
@@ -94,7 +97,7 @@ def test_without_tokens_there_is_no_throughput() -> None:
 
 
 def test_no_bundle_is_larger_than_what_the_server_decodes_together() -> None:
-    context = Context(server=Server(running=6), expect={"speed": {"concurrency": [1, 4, 64]}})
+    context = Context(server=Server(running=6), expect=parse_expect({"speed": {"concurrency": [1, 4, 64]}}))
     assert bundle_sizes(context) == (4, 6)
 
 

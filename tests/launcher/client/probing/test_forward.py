@@ -10,7 +10,7 @@ from launcher.client.endpoint import Endpoint
 from launcher.client.probing.forward import forwarded
 from launcher.transport.base import Transport
 from launcher.transport.local import LocalTransport
-from tests.support.desk import free_port
+from tests.support.bench import free_port
 from tests.support.fake_server import serving
 
 

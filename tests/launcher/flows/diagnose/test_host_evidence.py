@@ -18,7 +18,7 @@ from launcher.run import remote
 from launcher.run.store import Run
 from launcher.transport.base import Command, Result, Transport
 from launcher.transport.local import LocalTransport
-from tests.support.desk import Bench, bench
+from tests.support.bench import Bench, bench
 
 SITE = "/opt/venv/lib/python3.12/site-packages/sglang/srt"
 QUIET = b"[2026-11-29 15:16:18 TP0] Decode batch, #running-req: 2, #token: 25, cuda graph: True, #queue-req: 0\n"
@@ -35,8 +35,8 @@ def host(tmp_path: Path) -> Iterator[Bench]:
     transport = LocalTransport()
     made = bench(tmp_path, transport)
     yield made
-    for run in made.desk.store.all():
-        remote.stop(transport, run.plan, run.id, drain=0.2)
+    for run in made.context.store.all():
+        remote.stop(transport, run, drain=0.2)
 
 
 def crashed(host: Bench) -> Run:
@@ -49,7 +49,7 @@ def test_only_lines_that_matter_travel_and_keep_their_numbers(host: Bench) -> No
     run = crashed(host)
     (host.folder / "work" / "runs" / run.id / "server.log").write_bytes(BIG)
     words = index().words
-    seen = remote_log(host.transport, run.plan, run, words.texts)[0]
+    seen = remote_log(host.transport, run, words.texts)[0]
     assert seen.total_lines == BIG.count(b"\n") and seen.total_bytes == len(BIG)
     assert len(seen.lines) < 600
     assert [line.number for line in seen.lines if "Cannot find any model" in line.text] == [4005]
@@ -61,7 +61,7 @@ def test_only_lines_that_matter_travel_and_keep_their_numbers(host: Bench) -> No
 def test_a_run_is_diagnosed_from_the_log_on_its_host(host: Bench) -> None:
     run = crashed(host)
     (host.folder / "work" / "runs" / run.id / "server.log").write_bytes(BIG)
-    log = remote_log(host.transport, run.plan, run, index().words.texts)[0]
+    log = remote_log(host.transport, run, index().words.texts)[0]
     found = diagnose_run(run, HostEvidence(log=log))
     assert found.cause is not None and found.cause.id == "model-directory-without-weights"
 
@@ -128,7 +128,7 @@ def test_a_gpu_fault_is_told_even_when_no_cause_is_named(host: Bench) -> None:
 
 def test_the_real_kernel_log_is_asked_without_failing(host: Bench) -> None:
     run = crashed(host)
-    found = kernel_log(host.transport, run.plan, run, host.desk.clock.now().timestamp())
+    found = kernel_log(host.transport, run, host.context.clock.now().timestamp())
     assert isinstance(found, KernelLog)
     assert all(line.startswith("[20") and "] kernel: " in line for line in found.lines)
 
@@ -153,6 +153,6 @@ def _arguments(command: Command) -> str:
 def test_no_permission_is_a_note(host: Bench) -> None:
     run = crashed(host)
     transport: Transport = Closed()  # type: ignore[assignment]
-    found = kernel_log(transport, run.plan, run, 0.0)
+    found = kernel_log(transport, run, 0.0)
     assert found.lines == ()
     assert "Operation not permitted" in found.notes[0] and "killed 2 processes" in found.notes[1]

@@ -22,7 +22,7 @@ from launcher.transport import inventory
 from launcher.transport.base import Command, Result
 from launcher.transport.ssh import SshTransport
 from launcher.transport.ssh_config import CONFIG_VARIABLE
-from tests.support.desk import Bench, bench
+from tests.support.bench import Bench, bench
 from tests.support.paths import CORPUS
 from tests.support.sshd import Sshd
 
@@ -73,8 +73,8 @@ def host(state: Path, sshd_server: Sshd, connect: Callable[[Sshd], Counting]) ->
     transport = connect(sshd_server)
     made = bench(state, transport)
     yield made
-    for run in made.desk.store.all():
-        remote.stop(transport, run.plan, run.id, drain=0.2)
+    for run in made.context.store.all():
+        remote.stop(transport, run, drain=0.2)
 
 
 def crashed(host: Bench) -> tuple[Run, Path]:
@@ -100,7 +100,7 @@ def test_of_a_large_log_only_lines_that_matter_travel(host: Bench) -> None:
     assert log.stat().st_size > 30_000_000
     assert isinstance(host.transport, Counting)
     before = host.transport.printed
-    seen = remote_log(host.transport, run.plan, run, index().words.texts)[0]
+    seen = remote_log(host.transport, run, index().words.texts)[0]
     assert host.transport.printed - before < 120_000
     assert seen.total_bytes == log.stat().st_size and seen.total_lines == 400_000 + CRASH.count(b"\n")
 
@@ -171,7 +171,7 @@ def test_a_user_without_rights_is_told_why_the_kernel_log_is_closed(
             (Path(bare) / name).symlink_to(f"/usr/bin/{name}")
         other = f"setpriv --reuid 65534 --clear-groups env PATH={bare} HOME=/"
         box = start_sshd("closed-box", f'ForceCommand {other} /bin/sh -c "$SSH_ORIGINAL_COMMAND"')
-        found = kernel_log(connect(box), run.plan, run, 0.0)
+        found = kernel_log(connect(box), run, 0.0)
     assert found.lines == ()
     assert "/dev/kmsg: Operation not permitted" in found.notes[0] and "journalctl: not installed" in found.notes[0]
 

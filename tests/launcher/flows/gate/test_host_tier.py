@@ -16,14 +16,14 @@ from launcher.cli.app import LAUNCH
 from launcher.cli.app import run as command_line
 from launcher.errors import LauncherError, TransportTimeout, UsageError
 from launcher.flows.gate.host_tier import Budget, Measure, Pair, host_tier
-from launcher.flows.launch.launch import Desk
+from launcher.flows.launch.flow_context import FlowContext
 from launcher.gate.policy import HostTier
 from launcher.gate.queue import held
 from launcher.profile.file import Accepted, Profile
 from launcher.run import remote
 from launcher.run.store import Run, State
 from launcher.transport.base import Transport
-from tests.support.desk import FAKE_ENGINE, Bench, bench, free_port
+from tests.support.bench import FAKE_ENGINE, Bench, bench, free_port
 from tests.support.gate_repo import create
 
 pytestmark = pytest.mark.sshd
@@ -40,22 +40,22 @@ LOCALLY = pytest.mark.parametrize("transport", ["local"], indirect=True)
 def host(tmp_path: Path, transport: Transport) -> Iterator[Bench]:
     made = bench(tmp_path, transport)
     yield made
-    for run in made.desk.store.all():
+    for run in made.context.store.all():
         if (run.folder / "plan.json").exists():
-            remote.stop(transport, run.plan, run.id, drain=0.2)
+            remote.stop(transport, run, drain=0.2)
 
 
 def speeds(by_page_size: Mapping[str, Mapping[str, Any]]) -> Measure:
     """A measurement that depends on one flag of the profile."""
 
-    def measure(desk: Desk, run: Run, profile: Profile) -> Mapping[str, Any]:
+    def measure(context: FlowContext, run: Run, profile: Profile) -> Mapping[str, Any]:
         return by_page_size[str(profile.flags["page-size"].value)]
 
     return measure
 
 
 def running(host: Bench) -> list[str]:
-    return [item.run for item in remote.look(host.transport, host.host.work_dir, []) if item.state == "running"]
+    return [item.run for item in remote.look_at_all(host.transport, host.host.work_dir) if item.state == "running"]
 
 
 def accepting(profile: Profile) -> Profile:
@@ -74,22 +74,22 @@ MEASURED = speeds({"1": FAST, "16": SLOW})
 
 
 def test_a_slower_profile_is_worse_and_nothing_of_either_is_left(host: Bench) -> None:
-    [trial] = host_tier(host.desk, [pair(host)], host.host, HostTier(), MEASURED)
+    [trial] = host_tier(host.context, [pair(host)], host.host, HostTier(), MEASURED)
     assert (trial.verdict, [item.verdict for item in trial.comparisons]) == ("worse", ["worse"])
-    assert [host.desk.store.find(name).state for name in trial.runs] == [State.STOPPED, State.STOPPED]
+    assert [host.context.store.find(name).state for name in trial.runs] == [State.STOPPED, State.STOPPED]
     assert trial.gpu_minutes > 0
     assert running(host) == []
 
 
 @LOCALLY
 def test_a_faster_profile_is_better(host: Bench) -> None:
-    [trial] = host_tier(host.desk, [pair(host)], host.host, HostTier(), speeds({"1": SLOW, "16": FAST}))
+    [trial] = host_tier(host.context, [pair(host)], host.host, HostTier(), speeds({"1": SLOW, "16": FAST}))
     assert trial.verdict == "better"
 
 
 @LOCALLY
 def test_rounds_alternate_which_side_begins(host: Bench) -> None:
-    [trial] = host_tier(host.desk, [pair(host)], host.host, HostTier(rounds=2), MEASURED)
+    [trial] = host_tier(host.context, [pair(host)], host.host, HostTier(rounds=2), MEASURED)
     assert trial.verdict == "worse"
     assert [text.split()[0] for text in host.witness.said if text.startswith(("old ", "new "))] == [
         "old", "new", "new", "old",
@@ -100,12 +100,12 @@ def test_rounds_alternate_which_side_begins(host: Bench) -> None:
 def test_a_new_profile_that_crashes_is_worse_and_what_ran_before_runs_again(host: Bench) -> None:
     before = host.launch("healthy").run
     assert before is not None
-    [trial] = host_tier(host.desk, [pair(host, "crash")], host.host, HostTier(), MEASURED)
+    [trial] = host_tier(host.context, [pair(host, "crash")], host.host, HostTier(), MEASURED)
     assert trial.verdict == "worse"
-    assert "the new profile does not run: crashed" in trial.message
+    assert "the new profile does not start: crashed" in trial.message
     assert before.state is State.STOPPED
     [again] = running(host)
-    restored = host.desk.store.find(again)
+    restored = host.context.store.find(again)
     assert (restored.info["restored_from"], restored.state) == (before.id, State.READY)
     assert restored.plan == before.plan
 
@@ -114,18 +114,18 @@ def test_a_new_profile_that_crashes_is_worse_and_what_ran_before_runs_again(host
 def test_what_ran_before_runs_again_also_when_the_measurement_breaks(host: Bench) -> None:
     host.launch("healthy")
 
-    def broken(desk: Desk, run: Run, profile: Profile) -> Mapping[str, Any]:
+    def broken(context: FlowContext, run: Run, profile: Profile) -> Mapping[str, Any]:
         raise RuntimeError("a fault of ours")
 
     with pytest.raises(RuntimeError, match="a fault of ours"):
-        host_tier(host.desk, [pair(host)], host.host, HostTier(), broken)
+        host_tier(host.context, [pair(host)], host.host, HostTier(), broken)
     [again] = running(host)
-    assert "restored_from" in host.desk.store.find(again).info
+    assert "restored_from" in host.context.store.find(again).info
 
 
 @LOCALLY
 def test_a_spent_budget_is_inconclusive_and_ends_the_trial(host: Bench) -> None:
-    [trial] = host_tier(host.desk, [pair(host)], host.host, HostTier(budget=0.0), MEASURED)
+    [trial] = host_tier(host.context, [pair(host)], host.host, HostTier(budget=0.0), MEASURED)
     assert (trial.verdict, trial.runs) == ("inconclusive", ())
     assert "the budget of 0 GPU minutes is spent" in trial.message
 
@@ -133,7 +133,7 @@ def test_a_spent_budget_is_inconclusive_and_ends_the_trial(host: Bench) -> None:
 @LOCALLY
 def test_a_profile_that_does_not_get_ready_within_the_budget_is_inconclusive_and_stopped(host: Bench) -> None:
     hangs = Pair(new=accepting(host.profile("hang", "page-size=16")))
-    [trial] = host_tier(host.desk, [hangs], host.host, HostTier(budget=1.5 / 60), MEASURED)
+    [trial] = host_tier(host.context, [hangs], host.host, HostTier(budget=1.5 / 60), MEASURED)
     assert trial.verdict == "inconclusive"
     assert running(host) == []
 
@@ -141,7 +141,7 @@ def test_a_profile_that_does_not_get_ready_within_the_budget_is_inconclusive_and
 @LOCALLY
 def test_a_new_profile_is_compared_with_its_stored_baseline(host: Bench) -> None:
     alone = Pair(new=accepting(host.profile("healthy", "page-size=16")), baseline=FAST)
-    [trial] = host_tier(host.desk, [alone], host.host, HostTier(), MEASURED)
+    [trial] = host_tier(host.context, [alone], host.host, HostTier(), MEASURED)
     assert (trial.verdict, "against the stored baseline" in trial.message) == ("worse", True)
 
 
@@ -151,10 +151,10 @@ def test_a_run_that_somebody_else_started_is_left_alone(host: Bench, tmp_path: P
     assert run is not None
     stranger = Bench(
         folder=host.folder, transport=host.transport, host=host.host, witness=host.witness, port=host.port,
-        desk=bench(tmp_path / "other", host.transport).desk,
+        context=bench(tmp_path / "other", host.transport).context,
     )  # fmt: skip
     with pytest.raises(LauncherError, match="was started from elsewhere"):
-        host_tier(stranger.desk, [pair(host)], host.host, HostTier(), MEASURED)
+        host_tier(stranger.context, [pair(host)], host.host, HostTier(), MEASURED)
     assert running(host) == [run.id]
 
 
@@ -165,7 +165,7 @@ def test_a_run_whose_secret_is_not_set_here_is_not_stopped(host: Bench, monkeypa
     assert run is not None
     monkeypatch.delenv("HF_TOKEN")
     with pytest.raises(UsageError, match="the secret HF_TOKEN is not set here"):
-        host_tier(host.desk, [pair(host)], host.host, HostTier(), MEASURED)
+        host_tier(host.context, [pair(host)], host.host, HostTier(), MEASURED)
     assert running(host) == [run.id]
 
 

@@ -22,7 +22,7 @@ from launcher.run import remote
 from launcher.run.events import Exited, Impostor, Ready
 from launcher.run.store import Run, RunStore, State
 from launcher.transport.base import Transport
-from tests.support.desk import Bench, bench
+from tests.support.bench import Bench, bench
 
 pytestmark = pytest.mark.sshd
 
@@ -31,9 +31,9 @@ pytestmark = pytest.mark.sshd
 def host(tmp_path: Path, transport: Transport) -> Iterator[Bench]:
     made = bench(tmp_path, transport)
     yield made
-    for run in made.desk.store.all():
+    for run in made.context.store.all():
         if (run.folder / "plan.json").exists():
-            remote.stop(transport, run.plan, run.id, drain=0.2)
+            remote.stop(transport, run, drain=0.2)
 
 
 def alive(run: Run) -> bool:
@@ -49,7 +49,7 @@ def test_healthy_engine_gets_ready_with_proof_and_stops_without_a_trace(host: Be
     assert "served_model_name is fake" in ready.evidence
     assert "fired up" in outcome.run.log.read_text()
 
-    stopped = stop(host.desk, outcome.run)
+    stopped = stop(host.context, outcome.run)
     assert (stopped.state, stopped.code, stopped.forced, stopped.clean) == ("exited", 0, "", True)
     assert outcome.run.state is State.STOPPED
     assert "Draining requests" in outcome.run.log.read_text()
@@ -76,21 +76,21 @@ def test_usage_error_ends_at_once(host: Bench) -> None:
 def test_a_daemon_that_ignores_sigterm_is_found_and_killed(host: Bench) -> None:
     outcome = host.launch("stray")
     assert outcome.run is not None
-    stopped = stop(host.desk, outcome.run)
+    stopped = stop(host.context, outcome.run)
     assert (stopped.forced, stopped.clean, stopped.code) == ("kill", True, 0)
 
 
 def test_children_that_end_a_moment_after_the_engine_are_not_forced(host: Bench) -> None:
     outcome = host.launch("lagging")
     assert outcome.run is not None
-    stopped = stop(host.desk, outcome.run)
+    stopped = stop(host.context, outcome.run)
     assert (stopped.forced, stopped.clean, stopped.code) == ("", True, 0)
 
 
 def test_an_engine_that_does_not_drain_is_killed_after_its_time(host: Bench) -> None:
     outcome = host.launch("deaf")
     assert outcome.run is not None
-    stopped = stop(host.desk, outcome.run, drain=0.3)
+    stopped = stop(host.context, outcome.run, drain=0.3)
     assert (stopped.forced, stopped.clean, stopped.code) == ("kill", True, 137)
 
 
@@ -98,15 +98,15 @@ def test_a_request_that_the_engine_refused_and_kept_in_its_books_is_not_waited_f
     outcome = host.launch("ghost")
     assert outcome.run is not None
     said: list[str] = []
-    stopped = remote.stop(host.transport, outcome.run.plan, outcome.run.id, drain=60, say=said.append)
+    stopped = remote.stop(host.transport, outcome.run, drain=60, say=said.append)
     assert (stopped.forced, stopped.clean) == ("kill", True)
-    assert any("waits for 1 request that it once refused" in text for text in said), said
+    assert any("still counting 1 request it already rejected" in text for text in said), said
 
 
 def test_a_request_that_runs_is_waited_for(host: Bench) -> None:
     outcome = host.launch("busy")
     assert outcome.run is not None
-    stopped = stop(host.desk, outcome.run)
+    stopped = stop(host.context, outcome.run)
     assert (stopped.forced, stopped.clean, stopped.code) == ("", True, 0)
 
 
@@ -116,7 +116,7 @@ def test_answers_of_another_server_are_not_ready(host: Bench) -> None:
     from launcher.flows.launch.watching import Watching
     from launcher.secrets import Masker
 
-    watching = Watching(outcome.run, outcome.run.plan, host.transport, host.desk.clock, Masker(), host.witness.event)
+    watching = Watching(outcome.run, host.context, Masker())
     ending = watching.until_ready(4.0)
     watching.close()
     assert ending.state is State.TIMED_OUT
@@ -131,7 +131,7 @@ def test_port_of_a_stranger_is_refused_by_name_and_nothing_is_started(host: Benc
         with pytest.raises(PlanRefused) as caught:
             host.launch()
     assert f"taken by pid {os.getpid()}" in caught.value.message
-    run = next(host.desk.store.all())
+    run = next(host.context.store.all())
     assert run.state is State.REFUSED
 
 
@@ -141,7 +141,7 @@ def test_of_many_launches_for_one_port_exactly_one_starts(host: Bench) -> None:
 
     def one() -> None:
         try:
-            results.append(str(launch(host.desk, profile, host.host, options).state))
+            results.append(str(launch(host.context, profile, host.host, options).state))
         except PlanRefused as error:
             results.append("refused" if "already holds port" in error.message or "taken by" in error.message else "?")
 
@@ -171,7 +171,7 @@ def test_killed_supervisor_and_engine_are_vanished_not_running(host: Bench) -> N
         os.kill(victim, signal.SIGKILL)
     while alive(run):
         time.sleep(0.01)
-    assert refresh(host.desk, run).state == "vanished"
+    assert refresh(host.context, run).state == "vanished"
     assert run.state is State.LOST
 
 
@@ -182,24 +182,24 @@ def test_a_reused_pid_is_not_taken_for_the_engine(host: Bench) -> None:
     (folder / "rc").unlink()
     _, start, boot = (folder / "pid").read_text().split()
     (folder / "pid").write_text(f"{os.getpid()} {start} {boot}")
-    seen = remote.look(host.transport, host.host.work_dir, [outcome.run.id])[0]
+    seen = remote.look(host.transport, outcome.run)
     assert seen.state == "vanished"
     (folder / "pid").write_text(f"{os.getpid()} {start} another-boot")
-    assert remote.look(host.transport, host.host.work_dir, [outcome.run.id])[0].state == "vanished"
+    assert remote.look(host.transport, outcome.run).state == "vanished"
 
 
 def test_attach_goes_on_where_a_killed_launcher_stopped(host: Bench) -> None:
     started = host.launch(envs=("FAKE_ENGINE_PACE=0.05",), detach=True)
     assert started.run is not None
     store = RunStore(host.folder / "runs")
-    outcome = attach(host.desk, store.find(started.run.id), probes=False)
+    outcome = attach(host.context, store.find(started.run.id), probe=False)
     assert outcome.state is State.READY
     text = outcome.run.log.read_text() if outcome.run else ""
     assert text.count("server_args=") == text.count("fired up and ready") == 1
     # and once more, with a torn copy: nothing is lost, nothing is there twice
     with started.run.log.open("ab") as copy:
         copy.write(b"torn li")
-    again = attach(host.desk, store.find(started.run.id), probes=False)
+    again = attach(host.context, store.find(started.run.id), probe=False)
     assert again.run is not None
     assert again.run.log.read_text() == text
 
@@ -219,7 +219,7 @@ def test_secrets_appear_nowhere(host: Bench, monkeypatch: pytest.MonkeyPatch) ->
     assert "api_key='•••'" in outcome.run.log.read_text()
     folder = host.folder / "work" / "runs" / outcome.run.id
     assert {path.stat().st_mode & 0o077 for path in folder.glob("secrets.*")} == {0}
-    stop(host.desk, outcome.run)
+    stop(host.context, outcome.run)
     assert not list(folder.glob("secrets.*"))
 
 
@@ -244,14 +244,14 @@ def test_the_script_can_be_run_again_by_hand(host: Bench) -> None:
 def test_an_expectation_that_nobody_knows_is_refused_before_a_run_exists(host: Bench) -> None:
     profile = replace(host.profile(), expect={"sped": {"margin": 0.1}})
     with pytest.raises(ExpectError, match="speed"):
-        launch(host.desk, profile, host.host, Options(ignore_findings=True))
-    assert list(host.desk.store.all()) == []
+        launch(host.context, profile, host.host, Options(ignore_findings=True))
+    assert list(host.context.store.all()) == []
 
 
 def test_verdicts_a_missing_baseline_among_them_are_kept_in_the_run(host: Bench) -> None:
     profile = replace(host.profile(), expect={"baseline": "prod", "timeout": 5})
     options = Options(ignore_findings=True, ask_engine=False, soak=60)
-    outcome = launch(host.desk, profile, host.host, options)
+    outcome = launch(host.context, profile, host.host, options)
     assert outcome.state is State.VALIDATED
     assert outcome.run is not None
     kept = {item["id"]: item["outcome"] for item in outcome.run.read("validation")["verdicts"]}

@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from checks.after.probes.expectations import ExpectError
+from checks.after.probes.expectations import parse_expect
 from checks.after.slow_paths import decode_lines
 from checks.after.validation import Level, as_dict
 from checks.vocabulary import Evidence, Match, Outcome, Role, Verdict
 from launcher.client.endpoint import Endpoint
-from launcher.errors import UsageError
+from launcher.client.server_info import read_server_info
 from launcher.flows.diagnose.log_view import LogView
-from launcher.flows.validate.prove import Subject, Wishes, prove, wishes_of
-from launcher.flows.validate.suite import read_server_info
+from launcher.flows.validate.prove import prove
+from launcher.flows.validate.request import Subject, ValidationRequest, request_from
 from launcher.run.store import RunStore
 from launcher.transport.local import LocalTransport
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_server import serving
-from tests.support.validating import LENIENT, run
+from tests.support.validating import LENIENT, requested, run
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 BARE = b"[2026-11-29 16:46:19] Decode batch, #running-req: 1, #token: 5, cuda graph: False, gen throughput\n" * 9
@@ -35,7 +35,9 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
     return RunStore()
 
 
-def proved(wanted: Wishes, *faults: str, told: list[Verdict] | None = None, **more: Any) -> dict[str, Verdict]:
+def proved(
+    request: ValidationRequest, *faults: str, told: list[Verdict] | None = None, **more: Any
+) -> dict[str, Verdict]:
     heard = told if told is not None else []
     with serving(*faults) as (port, _):
         endpoint = Endpoint(LocalTransport(), "127.0.0.1", port)
@@ -43,48 +45,29 @@ def proved(wanted: Wishes, *faults: str, told: list[Verdict] | None = None, **mo
             endpoint=endpoint, transport=LocalTransport(), host="127.0.0.1", port=port,
             info=read_server_info(endpoint), **more,
         )  # fmt: skip
-        found = prove(subject, wanted, FakeClock(NOW), heard.append)
+        found = prove(subject, request, FakeClock(NOW), heard.append)
         endpoint.close()
     return {item.id: item for item in found.verdicts} | {"": Verdict(id="", outcome=found.outcome, message=found.level)}
 
 
 def test_what_is_for_the_launcher_is_read_and_the_probes_bear_it(store: RunStore) -> None:
-    wanted = wishes_of({"suite": "smoke", "ready-within": 60, "soak": "10m", "timeout": 5}, store)
-    assert (wanted.suite, wanted.soak, wanted.expect["timeout"]) == ("smoke", 600.0, 5)
-    assert proved(replace(wanted, soak=0))[""].outcome is Outcome.PASS
-
-
-@pytest.mark.parametrize(
-    ("expect", "error"),
-    [
-        ({"suite": "smok"}, ExpectError),
-        ({"soak": "soon"}, UsageError),
-        ({"sped": {}}, ExpectError),
-        ({"deeper": {"gsm8k": {"least": 1}}}, ExpectError),
-    ],
-)
-def test_what_is_not_understood_is_refused_at_once(
-    store: RunStore, expect: dict[str, Any], error: type[Exception]
-) -> None:
-    with pytest.raises(error):
-        wishes_of(expect, store)
+    request = request_from(parse_expect({"ready-within": 60, "soak": "10m", "timeout": 5}), store)
+    assert (request.suite, request.expect.soak, request.expect.timeout) == ("smoke", 600.0, 5)
+    assert proved(replace(request, expect=replace(request.expect, soak=0.0)))[""].outcome is Outcome.PASS
 
 
 def test_a_baseline_of_the_profile_s_own_repository_is_used(store: RunStore, tmp_path: Path) -> None:
     found, _ = run(suite="standard")
     (tmp_path / "baselines").mkdir()
     (tmp_path / "baselines" / "prod.json").write_text(json.dumps(as_dict(found)))
-    wanted = wishes_of(
-        {"suite": "standard", "baseline": "prod", **LENIENT}, store, str(tmp_path / "profiles" / "p.yaml")
-    )
-    verdicts = proved(wanted)
+    expect = parse_expect({"suite": "standard", "baseline": "prod", **LENIENT})
+    verdicts = proved(request_from(expect, store, str(tmp_path / "profiles" / "p.yaml")))
     assert verdicts["greedy-baseline"].outcome is Outcome.PASS
     assert "against the baseline" in verdicts["accuracy-word-problems"].message
 
 
 def test_a_baseline_that_is_not_there_yet_is_no_pass(store: RunStore) -> None:
-    wanted = wishes_of({"baseline": "prod", **LENIENT}, store)
-    verdicts = proved(wanted)
+    verdicts = proved(request_from(parse_expect({"baseline": "prod", **LENIENT}), store))
     assert verdicts["baseline"].outcome is Outcome.INCONCLUSIVE
     assert "launch baseline save RUN prod" in verdicts["baseline"].message
     assert verdicts[""].outcome is Outcome.INCONCLUSIVE
@@ -93,7 +76,7 @@ def test_a_baseline_that_is_not_there_yet_is_no_pass(store: RunStore) -> None:
 
 def test_soaking_follows_a_pass_and_tells_failures_and_the_end() -> None:
     told: list[Verdict] = []
-    verdicts = proved(Wishes(suite="smoke", expect=LENIENT, soak=60), told=told)
+    verdicts = proved(requested({**LENIENT, "soak": 60}), told=told)
     assert verdicts["soak"].outcome is Outcome.PASS
     assert verdicts["soak"].figures["rounds"] == 5
     assert told[-1].id == "soak"
@@ -101,15 +84,15 @@ def test_soaking_follows_a_pass_and_tells_failures_and_the_end() -> None:
 
 
 def test_a_server_that_failed_is_not_soaked() -> None:
-    assert "soak" not in proved(Wishes(suite="smoke", expect=LENIENT, soak=60), "bangs")
+    assert "soak" not in proved(requested({**LENIENT, "soak": 60}), "bangs")
 
 
 def test_slow_decoding_in_the_log_is_named_in_the_speed_verdict() -> None:
     view = LogView(decode=decode_lines([BARE]))
     skip = [f"accuracy-{name}" for name in ("word-problems", "general-knowledge")]
-    wanted = Wishes(suite="standard", expect={**LENIENT, "skip": skip})
+    request = requested({**LENIENT, "suite": "standard", "skip": skip})
     told: list[Verdict] = []
-    speed = proved(wanted, read_log=lambda: view, told=told)["speed"]
+    speed = proved(request, read_log=lambda: view, told=told)["speed"]
     assert speed.outcome is Outcome.INCONCLUSIVE
     assert [item for item in told if item.id == "speed"] == [speed]  # told once, as it stands in the end
     assert "9 of 9 decode lines say `cuda graph: False`" in speed.message
@@ -119,6 +102,6 @@ def test_warnings_that_came_with_the_probes_are_in_the_ledger() -> None:
     late = Match(
         id="fp8-cache-with-default-scales", role=Role.LEDGER, title="FP8", evidence=(Evidence(text="x", line=9),)
     )
-    verdicts = proved(Wishes(suite="smoke", expect=LENIENT), read_log=lambda: LogView(ledger=(late,)))
+    verdicts = proved(requested(), read_log=lambda: LogView(ledger=(late,)))
     assert verdicts[""].outcome is Outcome.INCONCLUSIVE
     assert verdicts[""].message == Level.READY

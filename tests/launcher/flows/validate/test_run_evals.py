@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from checks.after.external_evals import Target
+from checks.after.probes.expect import DeeperTask
+from checks.after.probes.expectations import parse_expect
 from checks.vocabulary import Outcome, Verdict
 from launcher.flows.validate.run_evals import Bench, deeper
 from launcher.transport.local import LocalTransport
@@ -32,8 +34,8 @@ def writing(file: str, data: object) -> str:
 
 
 def run(folder: Path, tasks: Mapping[str, Mapping[str, Any]], key: str = "") -> list[Verdict]:
-    path = f"{folder}:/usr/bin:/bin"
-    return deeper(Bench(local=LocalTransport(), folder=folder / "out", path=path, api_key=key), TARGET, tasks)
+    place = Bench(local=LocalTransport(), folder=folder / "out", path=f"{folder}:/usr/bin:/bin", api_key=key)
+    return deeper(place, TARGET, parse_expect({"deeper": tasks}).deeper)
 
 
 def test_lm_eval_s_score_is_judged(tmp_path: Path) -> None:
@@ -80,6 +82,6 @@ def test_the_key_reaches_the_harness_past_argv_and_is_masked_in_what_it_writes(t
 
 def test_what_is_not_installed_is_skipped_with_a_hint(tmp_path: Path) -> None:
     bench = Bench(local=LocalTransport(), folder=tmp_path, path=str(tmp_path))
-    [verdict] = deeper(bench, TARGET, {"gsm8k": {}})
+    [verdict] = deeper(bench, TARGET, {"gsm8k": DeeperTask()})
     assert verdict.outcome is Outcome.SKIP
     assert "pip install" in verdict.message

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
-import pytest
+from msgspec.structs import replace
 
 from checks.after.validation import Level, Validation
 from checks.vocabulary import Outcome
 from launcher.client.endpoint import Endpoint
-from launcher.errors import UsageError
-from launcher.flows.validate.soak import duration, soak
+from launcher.flows.validate.soak import soak
 from launcher.transport.local import LocalTransport
-from tests.support.desk import free_port
+from tests.support.bench import free_port
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_server import State, serving
-from tests.support.validating import LENIENT
+from tests.support.validating import LENIENT, requested, subject_at
 
 START = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 
 
-def soaked(port: int, seconds: float = 600, every: float = 60, **more: object) -> tuple[Validation, ...]:
+def soaked(
+    port: int,
+    seconds: float = 600,
+    progress: Callable[[Validation], None] = lambda _: None,
+    gone: Callable[[], bool] = lambda: False,
+    **expect: object,
+) -> tuple[Validation, ...]:
     endpoint = Endpoint(LocalTransport(), "127.0.0.1", port)
+    request = replace(requested({**LENIENT, **expect}), soak_every=60.0)
+    request = replace(request, expect=replace(request.expect, soak=seconds))
     try:
-        return soak(endpoint, seconds=seconds, every=every, expect=LENIENT, clock=FakeClock(START), **more)  # type: ignore[arg-type]
+        return soak(subject_at(endpoint, gone=gone), request, FakeClock(START), progress)
     finally:
         endpoint.close()
 
@@ -52,10 +60,7 @@ def test_a_fault_that_passes_is_seen_and_so_is_that_it_passed() -> None:
 
 def test_one_frozen_rank_of_four_is_noticed_although_health_says_200() -> None:
     with serving("frozen-rank", dp_size=4, max_running_requests=16) as (port, _):
-        endpoint = Endpoint(LocalTransport(), "127.0.0.1", port)
-        expect = {**LENIENT, "timeout": 0.5}
-        [found] = soak(endpoint, seconds=0, expect=expect, clock=FakeClock(START))
-        endpoint.close()
+        [found] = soaked(port, 0, timeout=0.5)
     verdicts = {item.id: item for item in found.verdicts}
     assert verdicts["health"].outcome is Outcome.PASS
     assert verdicts["pulse"].outcome is Outcome.FAIL
@@ -76,18 +81,4 @@ def test_it_ends_when_it_is_told_to_also_in_a_pause() -> None:
         return len(asked) > 5
 
     with serving() as (port, _):
-        assert len(soaked(port, stop=stop)) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("90", 90), ("30s", 30), ("10m", 600), ("1h30m", 5400), ("0.5s", 0.5), (45, 45), ("2d", 172800)],
-)
-def test_durations(text: object, seconds: float) -> None:
-    assert duration(text) == seconds
-
-
-@pytest.mark.parametrize("text", ["", "ten minutes", "10 m", "5x", "-3s", "1.2.3s"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(UsageError):
-        duration(text)
+        assert len(soaked(port, gone=stop)) == 1

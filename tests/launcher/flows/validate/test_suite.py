@@ -6,6 +6,7 @@ import json
 import socket
 
 import pytest
+from msgspec.structs import replace
 
 from checks.after.probes.context import Context, Server
 from checks.after.probes.entry import Probe
@@ -16,11 +17,10 @@ from checks.vocabulary import Evidence, Match, Outcome, Role
 from launcher.client.endpoint import Endpoint
 from launcher.client.probing.pool import run_probe
 from launcher.clock import SystemClock
-from launcher.errors import UsageError
-from launcher.flows.validate.suite import validate
+from launcher.flows.validate.suite import run_suite
 from launcher.transport.local import LocalTransport
 from tests.support.fake_server import serving
-from tests.support.validating import EVERYTHING, LENIENT, SLOW, run
+from tests.support.validating import EVERYTHING, LENIENT, SLOW, requested, run, subject_at
 
 
 @pytest.mark.parametrize("allowed", [1, 3, 8])
@@ -36,7 +36,7 @@ def test_accuracy_questions_fill_what_the_server_allows() -> None:
         endpoint = Endpoint(LocalTransport(), "127.0.0.1", port)
         skip = [probe.id for probe in of_suite("standard") if not probe.id.startswith("accuracy-general")]
         expect = {**LENIENT, "skip": skip}
-        validate(endpoint, suite="standard", expect=expect, server_info={}, clock=SystemClock())
+        run_suite(subject_at(endpoint), requested({**expect, "suite": "standard"}), SystemClock())
         endpoint.close()
     assert state.most_running == 8
 
@@ -45,7 +45,7 @@ def test_nobody_there_is_not_alive() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         endpoint = Endpoint(LocalTransport(), "127.0.0.1", unused.getsockname()[1])
-        found = validate(endpoint, suite="smoke", expect={}, server_info={}, clock=SystemClock())
+        found = run_suite(subject_at(endpoint), requested({}), SystemClock())
         endpoint.close()
     assert found.level is Level.NONE
     assert found.outcome is Outcome.FAIL
@@ -160,7 +160,7 @@ def test_the_speed_of_a_live_baseline_is_measured_in_turn() -> None:
 
 def test_progress_tells_each_verdict_once() -> None:
     told: list[str] = []
-    found, _ = run(progress=lambda verdict: told.append(verdict.id))
+    found, _ = run(inform=lambda verdict: told.append(verdict.id))
     assert sorted(told) == sorted(item.id for item in found.verdicts) == sorted(probe.id for probe in of_suite("smoke"))
 
 
@@ -173,13 +173,11 @@ def test_the_result_is_plain_json() -> None:
     assert {item["outcome"] for item in data["verdicts"]} <= set(Outcome)
 
 
-def test_unknown_suites_and_expectations_are_refused_before_anything_is_sent() -> None:
+def test_an_unknown_probe_is_refused_before_anything_is_sent() -> None:
     with serving() as (port, state):
         endpoint = Endpoint(LocalTransport(), "127.0.0.1", port)
-        with pytest.raises(UsageError) as error:
-            validate(endpoint, suite="smok", expect={}, server_info={"version": "1"}, clock=SystemClock())
-        assert "smoke" in error.value.hint
-        with pytest.raises(ExpectError):
-            validate(endpoint, suite="smoke", expect={"sped": {}}, server_info={"version": "1"}, clock=SystemClock())
+        odd = replace(requested(), expect=replace(requested().expect, also=("json-shema",)))
+        with pytest.raises(ExpectError, match="json-schema"):
+            run_suite(subject_at(endpoint, info={"version": "1"}), odd, SystemClock())
         endpoint.close()
     assert state.paths == []

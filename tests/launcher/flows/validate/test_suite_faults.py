@@ -13,10 +13,20 @@ from checks.after.validation import Level, Validation, as_dict
 from checks.vocabulary import Outcome, Verdict
 from launcher.client.endpoint import Endpoint
 from launcher.clock import SystemClock
-from launcher.flows.validate.suite import validate
+from launcher.flows.validate.suite import run_suite
 from launcher.transport.local import LocalTransport
 from tests.support.fake_server import serving
-from tests.support.validating import ADAPTED, DRAFTS, EVERYTHING, LENIENT, SLOW, THINKS, TOOLS, run
+from tests.support.validating import (
+    ADAPTED,
+    DRAFTS,
+    EVERYTHING,
+    SLOW,
+    THINKS,
+    TOOLS,
+    requested,
+    run,
+    subject_at,
+)
 
 
 class Case(Struct, frozen=True):
@@ -156,7 +166,7 @@ def test_a_healthy_server_raises_no_alarm_in_fifty_smoke_runs() -> None:
     with serving() as (port, _):
         endpoint = Endpoint(LocalTransport(), "127.0.0.1", port)
         for _ in range(50):
-            found = validate(endpoint, suite="smoke", expect=LENIENT, server_info={}, clock=SystemClock())
+            found = run_suite(subject_at(endpoint), requested(), SystemClock())
             alarms += [item for item in found.verdicts if item.outcome is not Outcome.PASS]
         endpoint.close()
     assert alarms == []

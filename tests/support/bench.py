@@ -1,4 +1,4 @@
-"""A launcher's desk for tests: real transports, the stand-in engine, a Run store in a temporary folder."""
+"""A flow's context for tests: real transports, the stand-in engine, a Run store in a temporary folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from msgspec import Struct, field
 
 from checks.vocabulary import Verdict
 from launcher.clock import SystemClock
-from launcher.flows.launch.launch import Desk, LaunchOutcome, Options, launch
+from launcher.flows.launch.flow_context import FlowContext
+from launcher.flows.launch.launch import LaunchOutcome, Options, launch
 from launcher.flows.launch.prepare import Prepared
 from launcher.profile.file import Profile
 from launcher.profile.resolve import override, resolve
@@ -52,7 +53,7 @@ class Bench(Struct, frozen=True, kw_only=True):
     folder: Path
     transport: Transport
     host: Host
-    desk: Desk
+    context: FlowContext
     witness: Witness
     port: int
 
@@ -66,7 +67,7 @@ class Bench(Struct, frozen=True, kw_only=True):
 
     def launch(self, mode: str = "healthy", *sets: str, envs: tuple[str, ...] = (), **options: bool) -> LaunchOutcome:
         chosen = Options(**{"validate": False, "ignore_findings": True, **options})
-        return launch(self.desk, self.profile(mode, *sets, envs=envs), self.host, chosen)
+        return launch(self.context, self.profile(mode, *sets, envs=envs), self.host, chosen)
 
 
 def bench(folder: Path, transport: Transport) -> Bench:
@@ -75,8 +76,8 @@ def bench(folder: Path, transport: Transport) -> Bench:
     host = Host(
         name=transport.name, python=sys.executable, work_dir=str(folder / "work"), env={"PYTHONPATH": str(FAKE_ENGINE)}
     )
-    desk = Desk(transport=transport, store=RunStore(folder / "runs"), clock=SystemClock(), observer=witness)
-    return Bench(folder=folder, transport=transport, host=host, desk=desk, witness=witness, port=free_port())
+    context = FlowContext(transport=transport, store=RunStore(folder / "runs"), clock=SystemClock(), observer=witness)
+    return Bench(folder=folder, transport=transport, host=host, context=context, witness=witness, port=free_port())
 
 
 def free_port() -> int:
