@@ -1,7 +1,8 @@
 """What a flow may ask of a machine: run a program, move bytes, open a TCP stream. One implementation per way there.
 
-`ssh` is the only module that knows paramiko, `local` the only one that knows subprocess, `replay` plays a recorded
-run. The same tests run over all of them, so that none can drift.
+`ssh` is the only module that knows paramiko, `local` the only one that knows subprocess, `recorded` plays a recorded
+run. What executes programs is held to `test_contract`; what a run asks is answered in one form by all three
+(`test_run_contract`).
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Stream(Protocol):
         """How the command ended, once the chunks are used up; its stdout is empty."""
 
     def close(self) -> None:
-        """Stop reading and end the command, with what it left in its process group; twice is fine."""
+        """End the command, with what it left in its process group, and the iteration; twice is fine."""
 
 
 class Transport(Protocol):

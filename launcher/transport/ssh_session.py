@@ -154,9 +154,10 @@ class SshStream:
         self._clock = clock
         self._began = clock.monotonic()
         self._stderr = b""
+        self._closed = False
 
     def __iter__(self) -> Iterator[bytes]:
-        while (chunk := self._next()) is not None:
+        while not self._closed and (chunk := self._next()) is not None:
             yield chunk
 
     def result(self) -> Result:
@@ -169,6 +170,7 @@ class SshStream:
 
     def close(self) -> None:
         """Stop reading and end the command."""
+        self._closed = True
         self._finish()
 
     def _next(self) -> bytes | None:

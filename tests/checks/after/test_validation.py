@@ -85,7 +85,9 @@ TODAY = date(2026, 11, 29)
         ({"odd-scales": {"reason": "known"}}, "open"),
     ],
 )
-def test_a_person_accepts_a_warning_with_a_reason_and_until_a_day(accepted: dict[str, dict[str, str]], state: str) -> None:
+def test_a_person_accepts_a_warning_with_a_reason_and_until_a_day(
+    accepted: dict[str, dict[str, str]], state: str
+) -> None:
     by_person = {name: AcceptedWarning(**item) for name, item in accepted.items()}
     [item] = settle([WARNING, WARNING], verdicts(**READY), probes(), by_person, TODAY)
     assert item.state == state
