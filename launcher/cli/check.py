@@ -150,18 +150,20 @@ def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model:
     from launcher.hostside.read_checkpoint import checkpoint
     from launcher.knowledge_cache import rules
     from launcher.plan.launch_facts import engine_version, model_facts, read_recorded, to_launch
-    from launcher.plan.launch_plan import offline_flags, spell
+    from launcher.plan.launch_plan import offline_flags, spell, spelling_findings
 
     raw = read_recorded(facts) if facts is not None else None
     version = engine or (engine_version(raw) if raw else None)
     profile = for_engine(profile, version)
-    flags, _ = spell(offline_flags(profile), load(version or ""))
+    flags, renamed = spell(offline_flags(profile), load(version or ""))
     env = {key: item.value for key, item in profile.env.items() if not item.secret}
     if raw is not None:
-        return check(replace(to_launch(raw, flags, env, packages(rules())), engine=version), rules())
-    named = {"name": str(profile.model["name"].value)} if "name" in profile.model else {}
-    seen = model_facts(checkpoint(str(model))) if model else named
-    return check(Launch(engine=version, flags=flags, env=env, gpu=parse_gpu(gpu, profile), model=seen), rules())
+        launch = replace(to_launch(raw, flags, env, packages(rules())), engine=version)
+    else:
+        named = {"name": str(profile.model["name"].value)} if "name" in profile.model else {}
+        seen = model_facts(checkpoint(str(model))) if model else named
+        launch = Launch(engine=version, flags=flags, env=env, gpu=parse_gpu(gpu, profile), model=seen)
+    return [*check(launch, rules()), *(spelling_findings(renamed, version) if version else ())]
 
 
 def parse_gpu(text: str, profile: Profile) -> dict[str, Any]:

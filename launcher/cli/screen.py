@@ -63,8 +63,6 @@ class Screen:
         )
         console.print(f"[bold]host[/]     {escape(plan.host)}: {host_line(prepared)}")
         console.print(f"[bold]plan[/]     {escape(shlex.join(plan.argv))}")
-        for note in plan.notes:
-            console.print(f"         [dim]{escape(note)}[/]")
         if run is not None:
             console.print(f"[bold]run[/]      {run.id}  [dim]{escape(str(run.folder))}[/]")
         for finding, accepted in prepared.accepted:

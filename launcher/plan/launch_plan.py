@@ -9,8 +9,9 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
+from checks.engine.flag_history import flag_span
 from checks.engine.flag_schema import FlagSchema
-from checks.vocabulary import FlagValue
+from checks.vocabulary import Finding, FlagValue, Origin, Severity, parse_version
 from launcher.errors import PlanRefused
 from launcher.profile.file import Profile
 from launcher.secrets import FROM_ENV, is_secret
@@ -19,7 +20,6 @@ DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", "30000"
 # Without it a `print` of the engine reaches the log only when it ends; SPT_NOENV keeps /proc/PID/environ readable,
 # where the run id is looked for (setproctitle overwrites it otherwise).
 ALWAYS_ENV = {"PYTHONUNBUFFERED": "1", "SPT_NOENV": "1"}
-CONFIG_SINCE = "0.5.3"  # --config FILE: the way for secret flags past argv
 
 
 class LaunchPlan(Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ class LaunchPlan(Struct, frozen=True, kw_only=True):
     served_name: str = ""
     server_host: str = DEFAULT_HOST
     server_port: int = int(DEFAULT_PORT)
-    notes: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)  # name in the profile → name in this engine
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -67,8 +67,7 @@ class LaunchPlan(Struct, frozen=True, kw_only=True):
 def from_json(data: Mapping[str, Any]) -> LaunchPlan:
     """The plan of a stored Run."""
     fields = {name: data[name] for name in LaunchPlan.__struct_fields__ if name in data}
-    for name in ("secret_env", "notes"):
-        fields[name] = tuple(fields.get(name, ()))
+    fields["secret_env"] = tuple(fields.get("secret_env", ()))
     return LaunchPlan(**fields)
 
 
@@ -89,7 +88,7 @@ def make_plan(profile: Profile, schema: FlagSchema, target: Target) -> LaunchPla
         raise PlanRefused(f"`{profile.name}` is abstract: it only serves to be extended", where=profile.path)
     flags = {name: _at_home(value, target.home) for name, value in offline_flags(profile).items()}
     secret_flags = {name: str(value).removeprefix(FROM_ENV) for name, value in flags.items() if is_secret(name)}
-    spelled, notes = spell({name: value for name, value in flags.items() if name not in secret_flags}, schema)
+    spelled, renamed = spell({name: value for name, value in flags.items() if name not in secret_flags}, schema)
     model_path = str(flags.get("model-path") or flags.get("model") or "")
     return LaunchPlan(
         profile=profile.name,
@@ -106,7 +105,7 @@ def make_plan(profile: Profile, schema: FlagSchema, target: Target) -> LaunchPla
         served_name=str(flags.get("served-model-name") or model_path),
         server_host=str(flags["host"]),
         server_port=_port(flags["port"], profile),
-        notes=tuple(notes),
+        renamed=renamed,
     )
 
 
@@ -127,19 +126,45 @@ def _at_home(value: FlagValue, home: str) -> FlagValue:
     return home + value[1:] if home and isinstance(value, str) and value.startswith("~/") else value
 
 
-def spell(flags: Mapping[str, FlagValue], schema: FlagSchema) -> tuple[dict[str, FlagValue], list[str]]:
-    """Flags under the names of this engine; what had to be renamed is said. Unknown ones stay as they are typed."""
+def spell(flags: Mapping[str, FlagValue], schema: FlagSchema) -> tuple[dict[str, FlagValue], dict[str, str]]:
+    """Flags under the names of this engine, and those renamed (old → here). Unknown ones stay as they are typed."""
     spelled: dict[str, FlagValue] = {}
-    notes = []
+    renamed = {}
     for name, value in flags.items():
         if value is False:
             spelled.update(switched_off(name, schema))
             continue
         here = schema.spell(name) or name
         if here != name:
-            notes.append(f"--{name} is spelled --{here} in {schema.version}")
+            renamed[name] = here
         spelled[here] = value
-    return spelled, notes
+    return spelled, renamed
+
+
+def spelling_findings(renamed: Mapping[str, str], version: str) -> list[Finding]:
+    """One finding on all flags that a profile names otherwise than its release does: nothing to edit, but to know."""
+    if not renamed:
+        return []
+    parts = []
+    for name, here in renamed.items():
+        span = flag_span(name)
+        life = f", removed in {span.gone}" if span and span.gone and not _is_before(version, span.gone) else ""
+        parts.append(f"--{here} (the profile says --{name}{life})")
+    return [
+        Finding(
+            id="flag-spelled-for-release",
+            severity=Severity.INFO,
+            origin=Origin.PROFILE,
+            message=f"written for {version} as {', '.join(parts)}",
+            why="The launcher writes each flag as the release on the host names it; the values stay as they are.",
+            subject=f"flag.{next(iter(renamed))}",
+        )
+    ]
+
+
+def _is_before(version: str, other: str) -> bool:
+    one, two = parse_version(version), parse_version(other)
+    return one is not None and two is not None and one < two
 
 
 def switched_off(name: str, schema: FlagSchema) -> dict[str, FlagValue]:

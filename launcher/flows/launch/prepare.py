@@ -18,7 +18,7 @@ from launcher.errors import HostCommandFailed
 from launcher.flows.launch.capture_schema import capture_host
 from launcher.knowledge_cache import rules
 from launcher.plan.launch_facts import engine_version, to_launch
-from launcher.plan.launch_plan import LaunchPlan, Target, make_plan
+from launcher.plan.launch_plan import LaunchPlan, Target, make_plan, spelling_findings
 from launcher.profile.file import Accepted, Profile
 from launcher.profile.resolve import for_engine
 from launcher.run import remote
@@ -75,6 +75,7 @@ def prepare(transport: Transport, profile: Profile, host: Host, now: datetime) -
         *host_findings(raw, plan),
         *([] if host.replay else clock_finding(raw, now)),
         *range_finding(profile, schema),
+        *spelling_findings(plan.renamed, version),
     ]
     found = [*ours, *(item for item in check(launch, rules()) if item.id not in {own.id for own in ours})]
     findings, accepted = settle(found, profile.accept, now.date())
