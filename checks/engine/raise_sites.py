@@ -7,7 +7,6 @@ frame of a traceback. What the message means for a launch is for the causes to s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 
 from msgspec import Struct
@@ -107,11 +106,6 @@ def lookup(version: str, message: str, *, kind: str = "", limit: int = 3) -> tup
 def at_frame(version: str, file: str, line: int, function: str = "") -> RaiseSite | None:
     """The site at the innermost frame of a traceback, for asserts without a message."""
     return table(version).at(file, line, function)
-
-
-def from_rows(rows: Iterable[str], release: str) -> SiteTable:
-    """Table out of what `schema_source` extracted on a host."""
-    return SiteTable(release=release, exact=True, rows=tuple(rows))
 
 
 @lru_cache(maxsize=4)

@@ -28,6 +28,7 @@ from launcher.cli.options import (
     release,
 )
 from launcher.errors import HostCommandFailed, UsageError
+from launcher.plan.launch_plan import hardware
 from launcher.profile.file import Profile
 from launcher.profile.resolve import for_engine, override, resolve, search_path
 
@@ -169,25 +170,8 @@ def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model:
 def parse_gpu(text: str, profile: Profile) -> dict[str, Any]:
     """`8x RTX PRO 6000` → name and count; without it, what the profile says it was made for."""
     if not text:
-        return _hardware(profile)
+        return hardware(profile)
     match = re.fullmatch(r"\s*(?:(\d+)\s*[x×*]\s*)?(\S.*?)\s*", text)
     if match is None:
         raise UsageError(f"`{text}` names no GPU", hint="--gpu '8x RTX PRO 6000'")
     return {"name": match[2], "count": int(match[1] or 1)}
-
-
-def _hardware(profile: Profile) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if "gpu" in profile.hardware:
-        found["name"] = profile.hardware["gpu"].value
-    if "count" in profile.hardware:
-        found["count"] = _number(str(profile.hardware["count"].value))
-    if "platform" in profile.hardware:
-        found["platform"] = profile.hardware["platform"].value
-    return found
-
-
-def _number(text: str) -> int:
-    if not text.isdigit():
-        raise UsageError(f"hardware.count: `{text}` is not a number")
-    return int(text)

@@ -6,7 +6,6 @@ What a finding means for the verdict is `judge`'s business; how rules are asked 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,7 +19,7 @@ from launcher.gate.rulebook import Rulebook
 from launcher.gate.semantic import planned
 from launcher.gate.side import Machine
 from launcher.plan.launch_facts import OURS, to_launch
-from launcher.plan.launch_plan import LaunchPlan
+from launcher.plan.launch_plan import LaunchPlan, hardware
 from launcher.profile.file import Profile
 
 # Facts of a recorded host that were true at that moment only: they must not decide about a change of a profile.
@@ -86,15 +85,6 @@ def runs_on(profile: Profile, machine: Machine, policy: Policy) -> bool:
     if "gpu" in wanted and not any(wanted["gpu"].lower() in str(gpu.get("name", "")).lower() for gpu in gpus):
         return False
     return not wanted.get("count", "").isdigit() or int(wanted["count"]) <= len(gpus)
-
-
-def hardware(profile: Profile) -> dict[str, Any]:
-    """The GPUs that a profile was made for, as rules see them."""
-    wanted = {name: str(item.value) for name, item in profile.hardware.items()}
-    found: dict[str, Any] = {"name": wanted["gpu"]} if "gpu" in wanted else {}
-    if "platform" in wanted:
-        found["platform"] = wanted["platform"]
-    return {**found, "count": int(wanted["count"])} if wanted.get("count", "").isdigit() else found
 
 
 def _on_release(plan: LaunchPlan, profile: Profile) -> Launch:

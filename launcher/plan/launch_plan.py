@@ -121,6 +121,15 @@ def offline_flags(profile: Profile) -> dict[str, FlagValue]:
     return flags
 
 
+def hardware(profile: Profile) -> dict[str, Any]:
+    """The GPUs that a profile was made for, as rules see them."""
+    wanted = {name: str(item.value) for name, item in profile.hardware.items()}
+    found: dict[str, Any] = {"name": wanted["gpu"]} if "gpu" in wanted else {}
+    if "platform" in wanted:
+        found["platform"] = wanted["platform"]
+    return {**found, "count": int(wanted["count"])} if wanted.get("count", "").isdigit() else found
+
+
 def _at_home(value: FlagValue, home: str) -> FlagValue:
     """`~/x` as the host's home has it: neither the engine nor a quoted word expands it."""
     return home + value[1:] if home and isinstance(value, str) and value.startswith("~/") else value

@@ -105,7 +105,7 @@ def parse_profile(name: str, path: str, node: Node) -> Profile:
         abstract=abstract.flag() if abstract else False,
         engine=_range(node.get("engine")),
         model=_settings(node, "model", MODEL_KEYS),
-        hardware=_settings(node, "hardware", HARDWARE_KEYS),
+        hardware=_hardware(node),
         flags=_settings(node, "flags", None),
         env={key: _env(key, value) for key, value in children(node, "env").items() if value.value is not None},
         expect=_expectations(expect) if expect else {},
@@ -144,6 +144,14 @@ def _settings(node: Node, section: str, allowed: tuple[str, ...] | None) -> dict
         if value.value is not None:
             found[flag_name(key) if allowed is None else key] = _setting(key, value, where)
     return found
+
+
+def _hardware(node: Node) -> dict[str, Setting]:
+    settings = _settings(node, "hardware", HARDWARE_KEYS)
+    count = settings.get("count")
+    if count is not None and not str(count.value).isdigit():
+        raise YamlError(f"hardware.count: `{count.value}` is not a number of GPUs", count.where)
+    return settings
 
 
 def children(node: Node, section: str) -> dict[str, Node]:

@@ -5,7 +5,6 @@ What a name means (`user@name:port`, ssh_config) is `inventory`; JSON values and
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from msgspec import Struct, field
 from checks.catalog import yaml_reader
 from checks.catalog.yaml_reader import Node, YamlError
 from launcher.errors import ProfileError, UsageError
+from launcher.transport.quote import ENV_NAME
 from launcher.transport.target import parse_destination
 
 LOCAL = "local"
@@ -22,7 +22,6 @@ _WAY = ("address", "user", "port", "identity_files", "proxy_jump", "proxy_comman
 _MACHINE = ("python", "work_dir", "env", "cuda_home", "engine", "facts")
 KEYS = (*_WAY, *_MACHINE)
 """Keys of an entry; that of `local` has no way to it, and so only the latter ones."""
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class HostEntry(Struct, frozen=True, kw_only=True):
@@ -128,7 +127,7 @@ def _check(node: Node, allowed: tuple[str, ...]) -> None:
 
 def _check_env(node: Node) -> None:
     for name, value in node.mapping().items():
-        if not _ENV_NAME.match(name):
+        if not ENV_NAME.match(name):
             raise YamlError(f"{name!r} is no name of an environment variable", node.key_where(name))
         if "\0" in value.text():
             raise value.fail("a NUL byte")

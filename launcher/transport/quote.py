@@ -16,7 +16,8 @@ LINE_LIMIT = 120_000
 # csh knows limits for a word, so a script travels in pieces.
 PIECE = 900
 
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+"""The name of an environment variable that a shell can assign."""
 # Single quotes mean the same everywhere but for these: `'` ends them, csh expands `!`, fish reads `\\`, csh allows no
 # line break, and anything beyond ASCII is at the mercy of the locale.
 _PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b"'\\!")
@@ -82,7 +83,7 @@ def _check(command: Command) -> None:
     if "=" in command.argv[0]:
         raise ValueError(f"`{command.label}`: env(1) would take the program {command.argv[0]!r} for a variable")
     for name in command.env:
-        if not _ENV_NAME.match(name):
+        if not ENV_NAME.match(name):
             raise ValueError(f"`{command.label}`: {name!r} is no name of an environment variable")
     for word in (*command.argv, *command.env.values(), command.cwd):
         if "\0" in word:

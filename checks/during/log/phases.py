@@ -16,7 +16,7 @@ from checks import KNOWLEDGE
 from checks.catalog.entries import PHASES
 from checks.catalog.line_patterns import compile_line
 from checks.catalog.yaml_reader import read
-from checks.during.log.lines import Line, is_bar
+from checks.during.log.lines import Line
 
 
 class Phase(Struct, frozen=True, kw_only=True):
@@ -91,8 +91,3 @@ def milestones(lines: Iterable[Line], phases: tuple[Phase, ...]) -> tuple[Milest
 def phase_at(found: tuple[Milestone, ...], line: int) -> str:
     """The phase that was running when a line was printed; empty before the first milestone."""
     return next((item.phase for item in reversed(found) if item.line <= line), "")
-
-
-def last_moved(lines: tuple[Line, ...]) -> Line | None:
-    """The last line that shows progress: a record or a bar, not a shell's remark."""
-    return next((line for line in reversed(lines) if line.headed or is_bar(line.text)), None)

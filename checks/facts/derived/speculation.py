@@ -12,7 +12,6 @@ from checks.catalog.conditions import Facts, as_number
 from checks.vocabulary import EngineRange
 
 EAGLE = ("EAGLE", "EAGLE3", "NEXTN", "STANDALONE", "FROZEN_KV_MTP")
-_CHAIN_ONLY = ("DFLASH", "DSPARK")
 _TREE_BY_DEFAULT = ("LlamaForCausalLM", "Grok1ForCausalLM", "Grok1VForCausalLM")
 
 

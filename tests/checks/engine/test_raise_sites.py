@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from checks.engine.flag_schema import available
-from checks.engine.raise_sites import at_frame, from_rows, inside_package, literals, lookup, recorded, table
+from checks.engine.raise_sites import SiteTable, at_frame, inside_package, literals, lookup, recorded, table
 from checks.engine.source.sites import ANCHOR_DIGITS, Site, anchor, read_sites, row
 from checks.engine.source.tree import from_root
 from tests.support.paths import ROOT
@@ -82,7 +82,9 @@ def test_the_most_specific_template_comes_first() -> None:
         row(Site("ValueError", "{x} is not supported on this platform", (), "a", "srt/a.py", 1, 1)),
         row(Site("ValueError", "Backend {x} is not supported on this platform yet", (), "b", "srt/b.py", 2, 2)),
     ]
-    found = from_rows(rows, "9.9").lookup("Backend fa3 is not supported on this platform yet")
+    found = SiteTable(release="9.9", exact=True, rows=tuple(rows)).lookup(
+        "Backend fa3 is not supported on this platform yet"
+    )
     assert [site.function for site in found] == ["b", "a"]
 
 
@@ -91,24 +93,28 @@ def test_the_exception_named_in_the_log_is_preferred() -> None:
         row(Site("warning", "page size {x} is too large", (), "warns", "srt/a.py", 1, 1)),
         row(Site("ValueError", "page size {x} is too large", (), "raises", "srt/a.py", 9, 9)),
     ]
-    found = from_rows(rows, "9.9").lookup("page size 64 is too large", kind="ValueError")
+    found = SiteTable(release="9.9", exact=True, rows=tuple(rows)).lookup(
+        "page size 64 is too large", kind="ValueError"
+    )
     assert [site.function for site in found] == ["raises"]
 
 
 def test_a_template_whose_pieces_stand_in_another_order_does_not_fit() -> None:
     rows = [row(Site("ValueError", "first piece {x} second piece", (), "f", "srt/a.py", 1, 1))]
-    assert from_rows(rows, "9.9").lookup("second piece 1 first piece") == ()
+    assert SiteTable(release="9.9", exact=True, rows=tuple(rows)).lookup("second piece 1 first piece") == ()
 
 
 def test_literal_braces_and_line_breaks_do_not_matter() -> None:
     rows = [row(Site("ValueError", "expected {{'a': 1}} but found {x} in the file", (), "f", "srt/a.py", 1, 1))]
-    found = from_rows(rows, "9.9").lookup("expected {'a': 1} but\n   found nothing in the file")
+    found = SiteTable(release="9.9", exact=True, rows=tuple(rows)).lookup(
+        "expected {'a': 1} but\n   found nothing in the file"
+    )
     assert [site.function for site in found] == ["f"]
 
 
 def test_a_template_without_a_telling_literal_never_fits() -> None:
     rows = [row(Site("ValueError", "{a}: {b}", (), "f", "srt/a.py", 1, 1))]
-    assert from_rows(rows, "9.9").lookup("anything: at all") == ()
+    assert SiteTable(release="9.9", exact=True, rows=tuple(rows)).lookup("anything: at all") == ()
 
 
 def test_a_template_that_was_cut_off_fits_up_to_the_cut() -> None:
