@@ -1,8 +1,9 @@
 """Which of several unfinished tracebacks a line belongs to, when processes write into one pipe line by line.
 
-Nothing in such a line names its process. What tells: a source line stands below its `File` line; a frame is entered by
-the source line above it; `raise X` ends in `X`; ranks fail alike, so a step seen once is known. Not certain: where
-nothing tells, the stack that moved last goes on. Building incidents is `tracebacks`.
+Nothing in such a line names its process. The evidence: a source line follows its `File` line; a frame is entered by the
+source line above it; `raise X` ends in `X`; ranks fail alike, so a step that was seen once is known. Where there is no
+evidence, the traceback that grew last continues. Building incidents is `incident_builder`; what does not depend on
+these guesses is found by `rejoined_tracebacks`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ _MARKS = re.compile(r"\s{4,}[~^ ]*[~^][~^ ]*$")
 _RAISE = re.compile(r"raise (?:\w+\.)*(\w+)")
 _BUILDS = re.compile(r"(?:[\w., ]+ = |return )?[A-Z][a-z]\w*\(")  # what makes an object fails inside
 _OUTERMOST = frozenset({"<module>", "run_scheduler_process", "run_detokenizer_process", "_bootstrap", "launch_server"})
+_IMPORTING = frozenset({"<module>", "_call_with_frames_removed", "_find_and_load"})
 _OPEN_CALLS = ("(*args", "**kwargs)", "func(", "fn(", "self.run(", "self._target(")  # a wrapper may enter anything
 
 
@@ -72,70 +74,92 @@ def owner(stacks: Sequence[Stack], part: Part, text: str, known: Known) -> int:
     ranked = [
         (score, stack.moved, index)
         for index, stack in enumerate(stacks)
-        if (score := _fit(stack, part, text, known)) > _NO
+        if (score := _fit(stack, part, text, known)) > IMPOSSIBLE
     ]
     return max(ranked, default=(0, 0, -1))[2]
 
 
-_NO = -100
+# How strongly a line speaks for going on with a stack. Only the order matters, and that two proofs outweigh a doubt.
+SEEN_BEFORE = 6  # another rank took this very step
+RAISED_HERE = 5  # `raise X` ends in X, `assert` in an AssertionError, a source line is the one seen for this frame
+CALLED_HERE = 4  # the source line names the function that is entered
+MAY_LEAD_HERE = 3  # a constructor, an import, an index: the kind of line that leads to such a step
+MAY_CALL = 1  # a wrapper that may enter anything
+NO_SIGN = 0
+UNLIKELY = -1  # nothing in the source line leads there
+LEADS_ELSEWHERE = -2  # the source line leads to another kind of step, or another step from this frame is known
+NOT_AN_ASSERT = -3
+ENDS_HERE = -4  # the source line raises: no frame can follow
+OTHER_SOURCE = -5  # another source line is known for this frame
+IMPOSSIBLE = -100
 
 
 def _fit(stack: Stack, part: Part, text: str, known: Known) -> int:
-    """How well a line goes on with a stack; _NO when it cannot."""
+    """How well a line goes on with a stack; IMPOSSIBLE when it cannot."""
     match part:
         case "source":
-            if stack.part != "frame":
-                return _NO
-            seen = known.sources.get(stack.frame)
-            return 0 if seen is None else 5 if seen == text.strip() else -5
+            return _fits_source(stack, text, known)
         case "marks":
-            return 0 if stack.part == "source" and len(text) <= len(stack.source) + 4 else _NO
+            below_source = stack.part == "source" and len(text) <= len(stack.source) + 4
+            return NO_SIGN if below_source else IMPOSSIBLE
         case "frame" | "error":
             if stack.part in ("error", "chain") or (part == "error" and not stack.frame):
-                return _NO
+                return IMPOSSIBLE
             step = _name(part, text)
             if (stack.frame, step) in known.steps:
-                return 6
-            wanted = _entered(stack, text) if part == "frame" else _ended(stack, step)
-            return wanted - 2 * (stack.frame in known.left)
-    return _NO
+                return SEEN_BEFORE
+            evidence = _entered(stack, text) if part == "frame" else _ended(stack, step)
+            return evidence + (LEADS_ELSEWHERE if stack.frame in known.left else 0)
+    return IMPOSSIBLE
+
+
+def _fits_source(stack: Stack, text: str, known: Known) -> int:
+    if stack.part != "frame":
+        return IMPOSSIBLE
+    before = known.sources.get(stack.frame)
+    if before is None:
+        return NO_SIGN
+    return RAISED_HERE if before == text.strip() else OTHER_SOURCE
 
 
 def _entered(stack: Stack, text: str) -> int:
     """Whether the last source line of a stack calls the function of a frame."""
-    found = _FRAME.match(text)
-    function = (found[2] if found else "").rsplit(".", 1)[-1]
-    if not stack.frame:
-        return 3 if function in _OUTERMOST else 0
+    frame = _FRAME.match(text)
+    function = (frame[2] if frame else "").rsplit(".", 1)[-1]
     source = stack.source
+    if not stack.frame:
+        return MAY_LEAD_HERE if function in _OUTERMOST else NO_SIGN
     if source.startswith(("raise ", "assert ")):
-        return -4
+        return ENDS_HERE
     if not source:
-        return -1  # its own source is still to come, unless the file was not to be had
+        return UNLIKELY  # its own source is still to come, unless the file could not be read
     if re.search(rf"\b{re.escape(function)}\b", source):
-        return 4
+        return CALLED_HERE
     if function == "__init__" and re.search(r"\b[A-Z]\w*\(", source):
-        return 3
-    if function in ("<module>", "_call_with_frames_removed", "_find_and_load") and "import" in source:
-        return 3
-    return 1 if any(call in source for call in _OPEN_CALLS) or function.strip("_") in source else -1
+        return MAY_LEAD_HERE
+    if function in _IMPORTING and "import" in source:
+        return MAY_LEAD_HERE
+    wraps = any(call in source for call in _OPEN_CALLS) or function.strip("_") in source
+    return MAY_CALL if wraps else UNLIKELY
 
 
 def _ended(stack: Stack, kind: str) -> int:
-    """Whether the last source line of a stack may raise an exception."""
+    """Whether the last source line of a stack may raise an exception of a type."""
     source = stack.source
     raised = _RAISE.match(source)
     if raised:
-        return 5 if raised[1] == kind else -1
+        return RAISED_HERE if raised[1] == kind else UNLIKELY
     if source.startswith("assert "):
-        return 5 if kind == "AssertionError" else -3
+        return RAISED_HERE if kind == "AssertionError" else NOT_AN_ASSERT
     if kind in ("AssertionError", "NotImplementedError"):
-        return -2
+        return LEADS_ELSEWHERE
     if kind in ("ImportError", "ModuleNotFoundError") and "import" in source:
-        return 3
+        return MAY_LEAD_HERE
     if kind in ("KeyError", "IndexError") and "[" in source:
-        return 3
-    return -2 if _BUILDS.match(source) else 0 if source else -1
+        return MAY_LEAD_HERE
+    if _BUILDS.match(source):
+        return LEADS_ELSEWHERE
+    return NO_SIGN if source else UNLIKELY
 
 
 def _name(part: Part, text: str) -> str:
