@@ -78,7 +78,7 @@ def summary(incident: Incident) -> str:
 
 
 def _sentence(judged: Judgement, site: RaiseSite | None) -> str:
-    ending, phase = judged.ending, judged.reading.last_phase or "import"
+    ending, phase = judged.ending, judged.reading.last_phase
     match judged.verdict:
         case LogVerdict.NOT_A_LOG if not judged.reading.scanned.total_bytes:
             return "the log is empty"
@@ -89,7 +89,7 @@ def _sentence(judged: Judgement, site: RaiseSite | None) -> str:
         case LogVerdict.HEALTHY if phase == "serving":
             return "serving; nothing failed"
         case LogVerdict.HEALTHY:
-            return f"no failure so far; in phase `{phase}`{_moved(ending.last)}"
+            return f"no failure so far{_in(phase)}{_moved(ending.last)}"
         case _:
             return _unknown(judged, site, phase)
 
@@ -110,10 +110,14 @@ def _unknown(judged: Judgement, site: RaiseSite | None, phase: str) -> str:
 def _silent_end(judged: Judgement, phase: str) -> str:
     ending = judged.ending
     if ending.death:
-        return f"the engine went down in phase `{phase}` (line {ending.death}) and the log does not say why"
+        return f"the engine went down{_in(phase)} (line {ending.death}) and the log does not say why"
     if ending.stop:
         return f"the engine had stopped answering (line {ending.stall}) when it was stopped"
     return f"the engine stopped answering (line {ending.stall}) and did not go down{_moved(ending.last)}"
+
+
+def _in(phase: str) -> str:
+    return f" in phase `{phase}`" if phase else ""
 
 
 def _refusal(incident: Incident, site: RaiseSite) -> str:

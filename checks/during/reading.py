@@ -19,6 +19,7 @@ from checks.during.log.phases import Milestone
 from checks.during.log.scan import Scanned
 from checks.during.log_facts import merge
 from checks.during.signature_index import Index
+from checks.during.unexplained import phase_by_frames
 
 
 class Reading(Struct, frozen=True, kw_only=True):
@@ -49,8 +50,9 @@ def read(scanned: Scanned, index: Index, known: Mapping[str, Any] | None = None,
     """
     reached = phases.milestones(scanned.lines, index.phases)
     launch = server_args.read(scanned.lines)
-    facts = merge(launch, known or {}, engine, reached[-1].phase if reached else "")
-    return Reading(scanned=scanned, incidents=incidents(scanned.lines), milestones=reached, facts=facts, index=index)
+    found = incidents(scanned.lines)
+    facts = merge(launch, known or {}, engine, _phase(reached, found))
+    return Reading(scanned=scanned, incidents=found, milestones=reached, facts=facts, index=index)
 
 
 def starts_of(reading: Reading) -> tuple[Reading, ...]:
@@ -64,10 +66,18 @@ def starts_of(reading: Reading) -> tuple[Reading, ...]:
 def _part(reading: Reading, first: int, end: int) -> Reading:
     lines = tuple(line for line in reading.scanned.lines if first <= line.number < end)
     reached = phases.milestones(lines, reading.index.phases)
+    kept = tuple(item for item in reading.incidents if first <= item.line < end)
     return replace(
         reading,
         scanned=replace(reading.scanned, lines=lines),
-        incidents=tuple(item for item in reading.incidents if first <= item.line < end),
+        incidents=kept,
         milestones=reached,
-        facts={**reading.facts, "log.phase": reached[-1].phase if reached else ""},
+        facts={**reading.facts, "log.phase": _phase(reached, kept)},
     )
+
+
+def _phase(reached: tuple[Milestone, ...], found: tuple[Incident, ...]) -> str:
+    """The phase that a log ends in: by its progress lines, else by the frames of its first failure."""
+    if reached:
+        return reached[-1].phase
+    return next((phase for item in found if (phase := phase_by_frames(item))), "")

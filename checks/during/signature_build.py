@@ -36,7 +36,7 @@ def build(root: Path = KNOWLEDGE, drafts: Iterable[Path] = ()) -> Index:
     regexes = dict.fromkeys(regex for rule in rules for regex in (*rule.all, *rule.anywhere, *rule.without))
     needs = {regex: tuple(sorted(required_words.best(regex))) for regex in regexes}
     all_phases = phases.load(root)
-    starts = [required_words.best(pattern) for phase in all_phases for pattern in phase.starts]
+    starts = [required_words.best(pattern) for phase in all_phases for pattern in (*phase.starts, *phase.shown_by)]
     words = sorted({*required_words.cover([*(frozenset(need) for need in needs.values()), *starts]), *STRUCTURE})
     return Index(
         rules=rules,
@@ -49,7 +49,7 @@ def build(root: Path = KNOWLEDGE, drafts: Iterable[Path] = ()) -> Index:
 
 
 def _with_words(phase: Phase) -> Phase:
-    needs = [required_words.best(pattern) for pattern in phase.starts]
+    needs = [required_words.best(pattern) for pattern in (*phase.starts, *phase.shown_by)]
     return replace(phase, words=tuple(sorted({word for need in needs for word in need}))) if all(needs) else phase
 
 

@@ -16,35 +16,61 @@ if TYPE_CHECKING:
 _ENGINE_FILE = re.compile(r"(?:.*/)?(?:sglang/(srt/.+|[a-z_]+/.+|\w+\.py)|(sgl_kernel/.+))$")
 _MOST_SITES = 12
 _TELLING_CHARS = 30
-_ARGUMENT_FRAMES = frozenset(
-    {"prepare_server_args", "from_cli_args", "resolve_once", "run_resolution_pipeline", "__post_init__", "from_config"}
-)
 # A frame of an earlier row decides: graphs are captured, and batches run, by the functions that run forward passes.
 _PHASE_FRAMES = tuple(
     (phase, re.compile(functions))
     for phase, functions in (
-        ("graph-capture", r"capture|init_device_graphs|init_cuda_graphs"),
-        ("serving", r"event_loop_|run_batch|process_batch_result|forward_batch_generation"),
-        ("memory", r"init_memory_pool|profile_max_num_token|_init_pools"),
-        ("weights", r"load_model|load_weights|_initialize_model"),
-        ("distributed", r"init_torch_distributed|init_process_group|init_distributed_environment"),
+        (
+            "args",
+            r"prepare_server_args|from_cli_args|resolve_once|run_resolution_pipeline|from_config",
+        ),
+        ("warmup", r"_execute_server_warmup|_wait_and_warmup|_generate_warmup"),
+        (
+            "graph-capture",
+            r"capture|init_\w*cuda_graphs?|init_device_graphs|init_piecewise|kernel_warmup",
+        ),
+        (
+            "serving",
+            r"event_loop|run_event_loop|run_batch|process_batch_result|forward_batch_generation",
+        ),
+        ("memory", r"init_memory_pool|profile_max_num_token|_init_pools|init_cache|alloc_memory_pool"),
+        ("weights", r"load_model|load_weights|_initialize_model|init_lora_manager|_get_quantization_config"),
+        ("distributed", r"init_torch_distributed|init_process_group|init_distributed|initialize_model_parallel"),
     )
 )
+_ARGUMENTS_FILE = re.compile(r"(?:.*/)?sglang/srt/server_args\.py$")
+_IMPORTING = frozenset({"_find_and_load", "_call_with_frames_removed", "import_module"})
 
 
 def phase_of(incident: Incident, milestones: tuple[Milestone, ...]) -> str:
-    """The phase in which an incident happened, by what the engine had printed before, else by the frames."""
+    """The phase in which an incident happened: by what the engine had printed before, else by its frames.
+
+    Empty where neither shows one.
+    """
     phase = phases.phase_at(milestones, incident.line)
     if phase not in ("", "import"):
         return phase
-    functions = {frame.function for part in incident.chain for frame in part.frames}
-    if incident.kind == "usage" or functions & _ARGUMENT_FRAMES:
+    shown = phase_by_frames(incident)
+    return shown if shown == "args" or not phase else phase
+
+
+def phase_by_frames(incident: Incident) -> str:
+    """The phase that the frames of an incident show; empty where they show none."""
+    frames = [frame for part in incident.chain for frame in part.frames]
+    functions = {frame.function for frame in frames}
+    if incident.kind == "usage" or any(_is_argument_frame(frame) for frame in frames):
         return "args"
-    if phase:
-        return phase
-    # the log begins later than the engine did: what it was doing shows in the frames
     named = (name for name, known in _PHASE_FRAMES if any(known.match(function) for function in functions))
-    return next(named, "import")
+    return next(named, "import" if functions & _IMPORTING or _ends_in_import(incident) else "")
+
+
+def _is_argument_frame(frame: Frame) -> bool:
+    return frame.function == "__post_init__" or _ARGUMENTS_FILE.match(frame.file) is not None
+
+
+def _ends_in_import(incident: Incident) -> bool:
+    last = incident.last
+    return bool(last and last.frames and last.frames[-1].function == "<module>")
 
 
 def fingerprint(incident: Incident, phase: str) -> str:

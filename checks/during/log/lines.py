@@ -28,14 +28,18 @@ _HEAD = re.compile(
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _BAR = re.compile(r"\d+%\|[^|]*\|? *\d|\d+(?:\.\d+)?(?:it|ex)/s\]|\d+% Completed \|")
-_STAMP = r"\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:?\d\d) (?:std(?:out|err) [FP] |\S{1,64} [^\s\[]{1,64}\[\d+\]: )?"
-# docker compose, kubectl --timestamps/--prefix, journald, srun --label, mpirun --tag-output, ray, vLLM's workers
-_CONTAINER = re.compile(
-    rf"(?:(?P<compose>[\w.-]{{1,64}}) *\| |{_STAMP}|(?P<task>\d{{1,4}}): |\[(?P<mpi>\d+,\d+)\]<std(?:out|err)>:"
-    r"|\[(?P<pod>pod/[^\]]{1,128})\] |[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S{1,64} [^\s\[]{1,64}\[\d+\]: "
-    r"|\((?P<worker>\w{1,64} pid=\d+)[^)]{0,64}\) (?:[A-Z]{4,8} \d\d-\d\d \d\d:\d\d:\d\d \[[\w./-]{1,64}:\d+\] )?)"
-    rf"(?:{_STAMP})?"
+_ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: ?Z| ?[+-]\d\d:?\d\d)"
+_SYSLOG_NAME = r"\S{1,64} [^\s\[]{1,64}\[\d+\]: "
+# What collectors put in front of a line, by shape and in any order: docker compose, kubectl --timestamps/--prefix,
+# journald, srun --label, mpirun --tag-output, ray, vLLM's workers, dmesg. A stamp needs a zone, or it is the engine's.
+_PREFIX = re.compile(
+    rf"(?:[\[(]{_ISO}[\])]|{_ISO}(?: ?\|)?)(?: std(?:out|err) [FP]| {_SYSLOG_NAME[:-1]})? ?"
+    r"|(?P<compose>[\w.-]{1,64}) *\| |(?P<task>\d{1,4}): |\[(?P<mpi>\d+,\d+)\]<std(?:out|err)>:"
+    r"|\[(?P<pod>pod/[^\]]{1,128})\] ?|\[ {0,6}\d{1,7}\.\d{6}\] "
+    rf"|[A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d {_SYSLOG_NAME}"
+    r"|\((?P<worker>\w{1,64} pid=\d+)[^)]{0,64}\) (?:[A-Z]{4,8} \d\d-\d\d \d\d:\d\d:\d\d \[[\w./-]{1,64}:\d+\] )?"
 )
+_MOST_PREFIXES = 4
 # --log-requests: what users asked and what the model said is no word of the engine's
 _QUOTED = re.compile(r"(?:Receive|Finish): obj=|\{\"timestamp\": \"[^\"]{1,40}\", \"event\": \"request\.")
 _QUOTED_CHARS = 40
@@ -106,9 +110,8 @@ def _records(piece: str, number: int) -> Iterator[Line]:
     if heads and not _glued(piece, heads[0]):
         heads = []
     lead = piece[: heads[0].start()] if heads else piece
-    prefix = _CONTAINER.match(lead)
-    stream = prefix[prefix.lastgroup] if prefix and prefix.lastgroup else ""
-    if not heads or (lead.strip() and not (prefix and prefix.end() == len(lead))):
+    end, stream = _prefix(lead)
+    if not heads or (lead.strip() and end != len(lead)):
         yield _raw(lead, number)
     for index, head in enumerate(heads):
         end = heads[index + 1].start() if index + 1 < len(heads) else len(piece)
@@ -117,17 +120,27 @@ def _records(piece: str, number: int) -> Iterator[Line]:
         yield Line(number=number, text=text, time=head["time"], rank=rank, headed=True, stream=stream)
 
 
+def _prefix(text: str) -> tuple[int, str]:
+    """Where the prefixes of collectors end, and the container, pod, task or worker that they name."""
+    end, stream = 0, ""
+    for _ in range(_MOST_PREFIXES):
+        prefix = _PREFIX.match(text, end)
+        if prefix is None:
+            break
+        end = prefix.end()
+        stream = stream or (prefix[prefix.lastgroup] if prefix.lastgroup else "")
+    return end, stream
+
+
 def _glued(piece: str, head: re.Match[str]) -> bool:
     """A head in the middle counts when a bar or a container's prefix precedes it, not inside a quoted message."""
     lead = piece[: head.start()]
-    return not lead.strip() or bool(_CONTAINER.match(lead)) or is_bar(lead) or lead.endswith(("]", "%", "s"))
+    return not lead.strip() or _prefix(lead)[0] > 0 or is_bar(lead) or lead.endswith(("]", "%", "s"))
 
 
 def _raw(text: str, number: int) -> Line:
-    rank = stream = ""
-    prefix = _CONTAINER.match(text)
-    if prefix:
-        text, stream = text[prefix.end() :], prefix[prefix.lastgroup] if prefix.lastgroup else ""
+    end, stream = _prefix(text)
+    text, rank = text[end:], ""
     torch_rank = _TORCH_RANK.match(text)
     if torch_rank:
         text, rank = text[torch_rank.end() :], f"rank{torch_rank[1]}"

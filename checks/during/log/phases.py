@@ -28,6 +28,7 @@ class Phase(Struct, frozen=True, kw_only=True):
     patience: float  # seconds of silence that are still ordinary
     doing: str  # what happens meanwhile, for people who wait
     starts: tuple[str, ...]  # regexes of the lines that begin it
+    shown_by: tuple[str, ...] = ()  # regexes of lines that show it where no phase is known yet: the log begins late
     words: tuple[str, ...] = ()  # one of which stands in each of these lines; empty: not worked out
 
 
@@ -44,7 +45,8 @@ def load(root: Path = KNOWLEDGE) -> tuple[Phase, ...]:
     found = []
     for path in sorted((root / "phases").glob("*.yaml")):
         node = read(path, f"phases/{path.name}")
-        node.mapping(["title", "order", "patience", "doing", "starts"])
+        node.mapping(["title", "order", "patience", "doing", "starts", "shown-by"])
+        shown = node.get("shown-by")
         if path.stem not in PHASES:
             raise node.fail(f"`{path.stem}` is not one of {', '.join(PHASES)}")
         phase = Phase(
@@ -54,6 +56,7 @@ def load(root: Path = KNOWLEDGE) -> tuple[Phase, ...]:
             patience=node.need("patience").number(),
             doing=node.need("doing").text(),
             starts=tuple(item.text() for item in node.need("starts").sequence()),
+            shown_by=tuple(item.text() for item in shown.sequence()) if shown is not None else (),
         )
         found.append(phase)
     return tuple(sorted(found, key=lambda phase: phase.order))
@@ -73,6 +76,13 @@ def phase_of(text: str, phases: Iterable[Phase]) -> Phase | None:
     return None
 
 
+def _shown(text: str, phases: Iterable[Phase]) -> Phase | None:
+    for phase in phases:
+        if any(compile_line(pattern).search(text) for pattern in phase.shown_by):
+            return phase
+    return None
+
+
 def milestones(lines: Iterable[Line], phases: tuple[Phase, ...]) -> tuple[Milestone, ...]:
     """The lines that began a phase, in order; a draft model's second round of loading shows as a step back."""
     words = tuple(word for phase in phases for word in phase.words) if all(phase.words for phase in phases) else ("",)
@@ -80,8 +90,8 @@ def milestones(lines: Iterable[Line], phases: tuple[Phase, ...]) -> tuple[Milest
     for line in lines:
         if not any(word in line.text for word in words):
             continue
-        phase = phase_of(line.text, phases)
         now = found[-1].phase if found else ""
+        phase = phase_of(line.text, phases) or (None if now else _shown(line.text, phases))
         again = phase is not None and phase.id == "args" and now not in ("", "import")  # each rank says it once more
         if phase and phase.id != now and not again:
             found.append(Milestone(phase=phase.id, line=line.number, time=line.time))

@@ -128,7 +128,7 @@ def test_remedies_are_filled_and_spelled_for_the_release(root: Path) -> None:
 
 def test_an_unknown_crash_has_a_fingerprint_and_no_cause(root: Path) -> None:
     found = judge(root, trace(1, 0, "KeyError: 'x'"))
-    assert (cause(found), found.healthy, found.fingerprint) == (None, False, "KeyError@srt/x.py:f/import")
+    assert (cause(found), found.healthy, found.fingerprint) == (None, False, "KeyError@srt/x.py:f/")
     assert found.verdict is LogVerdict.UNKNOWN and found.sentence.startswith("KeyError: 'x'")
 
 

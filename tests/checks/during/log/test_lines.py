@@ -153,3 +153,30 @@ def test_what_only_looks_like_an_object_stays_as_it_is(raw: str) -> None:
 def test_requests_and_answers_are_not_kept() -> None:
     [line] = lines("[2026-11-29 15:25:59] Finish: obj=GenerateReqInput(rid='x'), out={'text': 'Segmentation fault'}")
     assert "Segmentation" not in line.text
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "[2026-01-02T03:04:05.678Z] ",
+        "2026-01-02T03:04:05.678901234Z stdout F ",
+        "(2026-01-02 03:04:05+00:00) ",
+        "2026-01-02 03:04:05,123 +0100 | ",
+        "app-1  | 2026-01-02T03:04:05.678Z ",
+        "[pod/sgl-0/main] 2026-01-02T03:04:05Z ",
+        "2026-01-02T03:04:05Z app-1  | ",
+        "Jan  2 03:04:05 node sglang[12]: ",
+        "[  123.456789] ",
+    ],
+)
+def test_prefixes_of_collectors_are_stripped_in_any_bracket_and_order(prefix: str) -> None:
+    [frame] = parse(f'{prefix}  File "/app/x.py", line 7, in f'.encode(), 1)
+    assert (frame.text, frame.headed) == ('  File "/app/x.py", line 7, in f', False)
+    [record] = parse(f"{prefix}[2026-01-02 03:04:05 TP0] hello".encode(), 1)
+    assert (record.text, record.rank, record.headed) == ("hello", "TP0", True)
+
+
+@pytest.mark.parametrize("text", ["2026-01-02 03:04:05 plain", "ValueError: 2026-01-02T03:04:05Z", "x = [1.5] "])
+def test_a_text_without_a_collectors_shape_stays_whole(text: str) -> None:
+    [line] = parse(text.encode(), 1)
+    assert line.text == text
