@@ -7,7 +7,7 @@ Plain frozen records without behaviour beyond derived properties. How they are f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -44,6 +44,14 @@ class Role(StrEnum):
     SYMPTOM = "symptom"  # a consequence of some cause: listed, never blamed
     BENIGN = "benign"  # looks alarming, means nothing
     LEDGER = "ledger"  # harmless for the process, may cost accuracy or speed: an open item for validation
+
+
+class Weight(IntEnum):
+    """How much a hit of a pattern says about the cause; the larger goes first. In YAML the name is in lower case."""
+
+    HINT = 1  # fits several causes, or shows a consequence: speaks where nothing better does
+    USUAL = 2  # says what it says
+    DECISIVE = 3  # leaves no doubt
 
 
 class LogVerdict(StrEnum):

@@ -18,12 +18,13 @@ from msgspec import Struct
 from checks import KNOWLEDGE
 from checks.catalog.conditions import Condition, ConditionError, Facts, parse_condition
 from checks.catalog.yaml_reader import Node, YamlError, read
-from checks.vocabulary import EngineRange, Remedy, Role, Severity
+from checks.vocabulary import EngineRange, Remedy, Role, Severity, Weight
 
 PHASES = (
     "install", "import", "args", "distributed", "weights", "memory", "graph-capture", "warmup", "serving", "stopping",
 )  # fmt: skip
 STATUSES = ("stable", "experimental")
+WEIGHTS = tuple(weight.name.lower() for weight in Weight)
 
 
 class Constraint(Struct, frozen=True, kw_only=True):
@@ -44,8 +45,10 @@ class Pattern(Struct, frozen=True, kw_only=True):
     without: tuple[str, ...]  # none may be found inside the incident
     when: Condition | None
     engine: EngineRange
-    weight: int  # among patterns that hit the same incident the heaviest wins; 0 generic, 10 usual, 20 decisive
+    weight: Weight
+    yields_to: tuple[str, ...]  # ids of entries that go first where they speak on the same failure
     fails: str  # "request" or "nothing": the engine goes on; empty: it does not, or that is open
+    where: str  # file:line of the pattern
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -70,6 +73,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     engine: EngineRange
     before: tuple[Constraint, ...]
     during: tuple[Pattern, ...]
+    yields_to: tuple[str, ...]  # holds for every pattern
     remedies: tuple[Remedy, ...]
     cleared_by: tuple[str, ...]  # ids of probes that close an open warning
     references: tuple[str, ...]
@@ -98,7 +102,7 @@ def load(folder: Path) -> Entry:
     is_cause = folder.parent.name == "causes" or (folder / "cause.yaml").exists()  # a draft lies anywhere
     path = folder / ("cause.yaml" if is_cause else "sign.yaml")
     node = read(path, f"{folder.parent.name}/{folder.name}/{path.name}")
-    fields = ["title", "why", "status", "phase", "family", "engine", "during", "remedies", "references"]
+    fields = ["title", "why", "status", "phase", "family", "engine", "during", "yields-to", "remedies", "references"]
     node.mapping([*fields, *(("before", "cases") if is_cause else ("role", "cleared-by"))])
     return Entry(
         id=folder.name,
@@ -111,6 +115,7 @@ def load(folder: Path) -> Entry:
         engine=_range(node),
         before=tuple(constraint_from(item) for item in _list(node, "before")),
         during=tuple(_pattern(item) for item in _list(node, "during")),
+        yields_to=tuple(_texts(node, "yields-to")),
         remedies=tuple(remedy_from(item) for item in _list(node, "remedies")),
         cleared_by=tuple(_texts(node, "cleared-by")),
         references=tuple(_texts(node, "references")),
@@ -138,16 +143,18 @@ def constraint_from(node: Node) -> Constraint:
 
 
 def _pattern(node: Node) -> Pattern:
-    node.mapping(["all", "anywhere", "without", "when", "engine", "weight", "fails"])
-    when, fails = node.get("when"), node.get("fails")
+    node.mapping(["all", "anywhere", "without", "when", "engine", "weight", "yields-to", "fails"])
+    when, fails, weight = node.get("when"), node.get("fails"), node.get("weight")
     pattern = Pattern(
         all=tuple(_texts(node, "all")),
         anywhere=tuple(_texts(node, "anywhere")),
         without=tuple(_texts(node, "without")),
         when=_condition(when) if when else None,
         engine=_range(node),
-        weight=int(weight.number()) if (weight := node.get("weight")) else 10,
+        weight=Weight[_choice(weight, WEIGHTS).upper()] if weight else Weight.USUAL,
+        yields_to=tuple(_texts(node, "yields-to")),
         fails=_choice(fails, ("request", "nothing")) if fails else "",
+        where=f"{node.path}:{node.line}",
     )
     if not (pattern.all or pattern.anywhere or pattern.when):
         raise node.fail("a pattern needs `all`, `anywhere` or `when`")

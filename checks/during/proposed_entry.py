@@ -96,7 +96,7 @@ engine: '{f">={version}" if version else ""}'     # TODO releases that can meet 
 why: ''         # TODO what happens inside the engine, in two or three sentences
 during:
   - all: [{wanted}]
-    weight: 15     # 10 usual, 20 leaves no doubt
+    weight: usual  # hint: fits several causes; decisive: leaves no doubt
 remedies:
   - text: ''    # TODO what helps; then set, unset, env, unset-env, install or upgrade
 references: []  # TODO '{version or "0.5.10"}:srt/file.py:123', or a public address

@@ -1,4 +1,8 @@
-"""Hits on incidents → the one that names the cause, and what stays open. Not the words for it: that is `diagnosis`."""
+"""Hits on incidents → the one that names the cause, and what stays open. Not the words: those are `diagnosis_wording`.
+
+Among hits on one failure, one that yields to another is set aside first; then the weight decides, then the root of the
+chain of exceptions, then the detail. docs/knowledge.md has an example.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,8 @@ from msgspec.structs import replace
 from checks.during.log.ending import INTERRUPTS, Ending
 from checks.during.log.incidents import Incident
 from checks.during.matching import Hit
-from checks.vocabulary import Role
+from checks.vocabulary import Role, Weight
 
-DECISIVE = 20
-"""Weight of patterns that leave no doubt."""
-USUAL = 10
-"""Weight of patterns that say what they say; below it they only hint."""
 NEAR_LINES = 60
 """How far from a crash an ordinary line may stand to be taken for its cause."""
 
@@ -22,8 +22,8 @@ NEAR_LINES = 60
 def choose(incidents: Sequence[Incident], hits: Iterable[Hit], ending: Ending) -> Hit | None:
     """The hit that names the cause: on the earliest incident, there the most decisive one. None to abstain.
 
-    A generic pattern (weight 0) speaks only when nothing better is found. A line that is no failure by itself names
-    the cause of a crash only when it is more decisive than what the crash itself says, or stands close above it.
+    A line that is not a failure by itself names the cause of a crash only when the crash's own cause yields to it or
+    weighs less, or when the crash has no cause and is near.
     """
     hits = list(hits)
     placed = [
@@ -35,7 +35,7 @@ def choose(incidents: Sequence[Incident], hits: Iterable[Hit], ending: Ending) -
     crash = _earliest(crashes, incidents)
     open_at = next((item.line for item in unexplained(incidents, hits, ending)), 0)
     lines = [hit for hit in placed if hit not in crashes and _weighs(hit, crash, incidents, open_at)]
-    chosen = _surest(lines, incidents) or crash
+    chosen = _earliest(not_yielding(lines), incidents) or crash
     return chosen or _observed([hit for hit in hits if hit.incident < 0 and hit.rule.role is Role.CAUSE])
 
 
@@ -47,25 +47,17 @@ def settled(hit: Hit, incidents: Sequence[Incident], ending: Ending) -> Hit:
 
 
 def _earliest(hits: Sequence[Hit], incidents: Sequence[Incident]) -> Hit | None:
-    better = [hit for hit in hits if hit.rule.weight > 0] or hits
+    """The earliest; a hint (a process was killed) only where nothing better is further down (who killed it)."""
+    better = [hit for hit in hits if hit.rule.weight > Weight.HINT] or hits
     return min(better, key=lambda hit: _when(incidents[hit.incident]), default=None)
-
-
-def _surest(hits: Sequence[Hit], incidents: Sequence[Incident]) -> Hit | None:
-    """The earliest line; a weak one (a process was killed) gives way to a decisive one further down (by whom)."""
-    first = _earliest(hits, incidents)
-    if first is None or first.rule.weight >= USUAL:
-        return first
-    return _earliest([hit for hit in hits if hit.rule.weight >= DECISIVE], incidents) or first
 
 
 def _weighs(hit: Hit, crash: Hit | None, incidents: Sequence[Incident], open_at: int) -> bool:
     """Whether a cause seen on a single line stands against a crash that is explained, or is open, otherwise."""
-    if hit.rule.weight >= DECISIVE:
-        return crash is None or crash.rule.weight < DECISIVE
     if crash:
-        return hit.rule.weight > crash.rule.weight
-    return not open_at or abs(open_at - incidents[hit.incident].line) <= NEAR_LINES
+        standing = not_yielding((hit, crash))
+        return hit in standing and (crash not in standing or hit.rule.weight > crash.rule.weight)
+    return hit.rule.weight is Weight.DECISIVE or not open_at or abs(open_at - incidents[hit.incident].line) <= NEAR_LINES
 
 
 def _is_past(incident: Incident, ending: Ending) -> bool:
@@ -81,13 +73,20 @@ def by_incident(hits: Iterable[Hit]) -> dict[int, list[Hit]]:
     return found
 
 
+def not_yielding(rivals: Sequence[Hit]) -> list[Hit]:
+    """Those that yield to no other entry among the rivals; never empty for rivals, since lint refuses circles."""
+    speaking = {hit.rule.entry for hit in rivals}
+    return [hit for hit in rivals if speaking.isdisjoint(hit.rule.yields_to)]
+
+
 def decisive(rivals: Sequence[Hit]) -> Hit | None:
     """The cause among the hits on one incident; None where it is benign, or a consequence that is known better."""
-    best = max((hit for hit in rivals if hit.rule.role is Role.CAUSE), key=lambda hit: hit.decisiveness, default=None)
+    standing = not_yielding(rivals)
+    best = max((hit for hit in standing if hit.rule.role is Role.CAUSE), key=lambda hit: hit.decisiveness, default=None)
     if best is None:
         return None
-    benign = max((hit.rule.weight for hit in rivals if hit.rule.role is Role.BENIGN), default=-1)
-    symptom = max((hit.rule.weight for hit in rivals if hit.rule.role is Role.SYMPTOM), default=-1)
+    benign = max((hit.rule.weight for hit in standing if hit.rule.role is Role.BENIGN), default=0)
+    symptom = max((hit.rule.weight for hit in standing if hit.rule.role is Role.SYMPTOM), default=0)
     return None if benign >= best.rule.weight or symptom > best.rule.weight else best
 
 
@@ -98,8 +97,9 @@ def _observed(hits: Sequence[Hit]) -> Hit | None:
         condition = hit.rule.condition
         return hit.rule.weight, len(condition.names) if condition else 0
 
-    best = max(hits, key=rank, default=None)
-    if best is None or any(rank(hit) == rank(best) and hit.rule.entry != best.rule.entry for hit in hits):
+    standing = not_yielding(hits)
+    best = max(standing, key=rank, default=None)
+    if best is None or any(rank(hit) == rank(best) and hit.rule.entry != best.rule.entry for hit in standing):
         return None
     return best
 

@@ -64,10 +64,11 @@ def _advice(entry: Entry) -> bytes:
 
 def _rules(entry: Entry, node: Node) -> Iterator[Rule]:
     during = node.get("during")
-    for item, pattern in zip(during.sequence() if during else [], entry.during, strict=True):
+    for number, (item, pattern) in enumerate(zip(during.sequence() if during else [], entry.during, strict=True)):
         when = item.get("when")
         rule = Rule(
             entry=entry.id,
+            number=number,
             title=entry.title,
             role=entry.role,
             all=pattern.all,
@@ -75,6 +76,7 @@ def _rules(entry: Entry, node: Node) -> Iterator[Rule]:
             without=pattern.without,
             when=when.plain() if when else None,
             weight=pattern.weight,
+            yields_to=tuple(dict.fromkeys((*entry.yields_to, *pattern.yields_to))),
             fails=pattern.fails,
             engine=(entry.engine, pattern.engine),
         )

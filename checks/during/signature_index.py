@@ -16,13 +16,14 @@ from msgspec import Raw, Struct
 from checks.catalog.conditions import Condition, parse_condition
 from checks.during.log.phases import Phase
 from checks.during.log.word_search import Words
-from checks.vocabulary import EngineRange, Remedy, Role
+from checks.vocabulary import EngineRange, Remedy, Role, Weight
 
 
 class Rule(Struct, frozen=True, kw_only=True):
     """One pattern of one entry."""
 
     entry: str
+    number: int  # position among the patterns of its entry, from 0
     title: str
     role: Role
     all: tuple[str, ...]
@@ -30,7 +31,8 @@ class Rule(Struct, frozen=True, kw_only=True):
     without: tuple[str, ...]
     when: Any  # the condition as written, or None
     engine: tuple[EngineRange, EngineRange]  # of the entry and of the pattern
-    weight: int
+    weight: Weight
+    yields_to: tuple[str, ...]  # ids of entries, those of the entry and of the pattern together
     fails: str  # see catalog.Pattern
 
     @property

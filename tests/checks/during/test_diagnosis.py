@@ -30,12 +30,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, during in {
         "alpha": "  - all: ['^ValueError: alpha (?P<what>\\w+)']\n",
         "beta": "  - all: ['^ValueError: beta']\n",
-        "generic": "  - all: ['^ValueError: ']\n    weight: 0\n",
+        "generic": "  - all: ['^ValueError: ']\n    weight: hint\n",
         "noted": "  - all: ['^something odd$']\n",
-        "weak": "  - all: ['^something weak$']\n    weight: 8\n",
-        "sure": "  - all: ['^something fatal$']\n    weight: 20\n",
+        "weak": "  - all: ['^something weak$']\n    weight: hint\n",
+        "sure": "  - all: ['^something fatal$']\n    weight: decisive\n",
         "stood": "  - all: ['^Health check failed']\n",
-        "refusing": "  - all: ['^no such thing']\n    weight: 20\n    fails: request\n",
+        "refusing": "  - all: ['^no such thing']\n    weight: decisive\n    fails: request\n",
         "odd-answer": "  - when: {observed.kind: repeated-token}\n",
         "odd-answer-with-flag": "  - when: {observed.kind: repeated-token, flag.page-size: '64'}\n",
         "one-of-two": "  - when: {observed.kind: tie}\n",
@@ -43,8 +43,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }.items():
         extra = "remedies: [{text: 'drop {what}', set: {tp-size: '1'}}]\n" if name == "alpha" else ""
         write(root, "causes", name, f"title: The {name} of {{what}}\nwhy: because\nduring:\n{during}{extra}")
-    write(root, "signs", "lost", "role: symptom\ntitle: lost\nduring:\n  - all: [closed by peer]\n    weight: 0\n")
-    write(root, "signs", "fine", "role: benign\ntitle: fine\nduring:\n  - all: ['^Skipping']\n    weight: 20\n")
+    write(root, "signs", "lost", "role: symptom\ntitle: lost\nduring:\n  - all: [closed by peer]\n    weight: hint\n")
+    write(root, "signs", "fine", "role: benign\ntitle: fine\nduring:\n  - all: ['^Skipping']\n    weight: decisive\n")
     write(root, "signs", "open", "role: ledger\ntitle: open\nduring:\n  - all: [may cost accuracy]\n")
     (root / "phases").symlink_to(KNOWLEDGE / "phases")
     return root
@@ -298,7 +298,7 @@ def test_where_ranks_cannot_be_told_apart_a_doubtful_cause_is_not_named(root: Pa
         root,
         "causes",
         "of-frame",
-        "title: t\nwhy: w\nduring:\n  - all: ['in deep$', '^ValueError: beta']\n    weight: 20\n",
+        "title: t\nwhy: w\nduring:\n  - all: ['in deep$', '^ValueError: beta']\n    weight: decisive\n",
     )
     rows = [
         STAMP.format(1, 0) + "Scheduler hit an exception: Traceback (most recent call last):",

@@ -94,7 +94,7 @@ def test_the_root_of_a_chain_is_more_decisive_than_its_wrapper(tmp_path: Path) -
 
 def test_weight_goes_before_the_root(tmp_path: Path) -> None:
     index = index_of(
-        tmp_path, wrapper="  - all: ['^ValueError: beta']\n    weight: 20\n", root="  - all: ['^KeyError']\n"
+        tmp_path, wrapper="  - all: ['^ValueError: beta']\n    weight: decisive\n", root="  - all: ['^KeyError']\n"
     )
     assert max(find(index, TRACE), key=lambda hit: hit.decisiveness).rule.entry == "wrapper"
 
