@@ -57,7 +57,8 @@ def _weighs(hit: Hit, crash: Hit | None, incidents: Sequence[Incident], open_at:
     if crash:
         standing = not_yielding((hit, crash))
         return hit in standing and (crash not in standing or hit.rule.weight > crash.rule.weight)
-    return hit.rule.weight is Weight.DECISIVE or not open_at or abs(open_at - incidents[hit.incident].line) <= NEAR_LINES
+    near = abs(open_at - incidents[hit.incident].line) <= NEAR_LINES
+    return hit.rule.weight is Weight.DECISIVE or not open_at or near
 
 
 def _is_past(incident: Incident, ending: Ending) -> bool:
@@ -74,7 +75,7 @@ def by_incident(hits: Iterable[Hit]) -> dict[int, list[Hit]]:
 
 
 def not_yielding(rivals: Sequence[Hit]) -> list[Hit]:
-    """Those that yield to no other entry among the rivals; never empty for rivals, since lint refuses circles."""
+    """The rivals without those that yield to an entry among them. One is always left, since lint refuses circles."""
     speaking = {hit.rule.entry for hit in rivals}
     return [hit for hit in rivals if speaking.isdisjoint(hit.rule.yields_to)]
 
