@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from checks.during.diagnosis_wording import word
-from checks.during.judgement import judge
+from checks.during.judgement import Judgement, judge
 from checks.during.log.incidents import Incident
 from checks.during.log.restarts import MOST_SHOWN
 from checks.during.log.scan import scan
@@ -29,6 +29,11 @@ def diagnose(reading: Reading) -> Diagnosis:
     return word(
         judged[-1], firsts=[start.scanned.lines[0].number for start in starts if len(starts) > 1], before=judged[:-1]
     )
+
+
+def judge_chunks(chunks: Iterable[bytes], index: Index, known: Mapping[str, Any] | None = None) -> Judgement:
+    """The judgement on the last start of one log, with every hit; `known` as in `reading.read`."""
+    return judge(starts_of(read(scan(chunks, index.words), index, known))[-1])
 
 
 def first_open(reading: Reading) -> Incident | None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from typing import Any
 
 from checks import KNOWLEDGE
 from checks.after.probes.registry import probes
@@ -23,6 +21,7 @@ from checks.during.signature_index import Index
 from checks.engine.flag_history import canonical_elsewhere
 from checks.engine.flag_schema import available, load
 from checks.facts import derived
+from checks.lint.pattern_faults import facts_beside, patterns_fire, yields_with_reason
 from checks.vocabulary import Remedy, Role
 
 _PLACEHOLDER = re.compile(r"[<{]")
@@ -33,8 +32,10 @@ def lint(items: Iterable[Entry] | None = None, index: Index | None = None) -> li
     chosen = tuple(entries() if items is None else items)
     judge = index or build()
     rules: tuple[Callable[[Entry], Iterator[str]], ...] = (
-        has_what_it_needs, names_known_flags, compiles, behaves_as_stated, names_known_probes,
+        has_what_it_needs, names_known_flags, compiles, behaves_as_stated, names_known_probes, holds_for_releases,
         lambda item: logs_behave(item, judge),
+        lambda item: patterns_fire(item, judge),
+        lambda item: yields_with_reason(item, judge),
     )  # fmt: skip
     found = [f"{item.id}: {fault}" for item in chosen for rule in rules for fault in rule(item)]
     return [*folders_without_an_entry(), *found] if items is None else found
@@ -118,6 +119,17 @@ def names_known_probes(item: Entry) -> Iterator[str]:
             yield f"cleared by `{name}`, which is no probe"
 
 
+def holds_for_releases(item: Entry) -> Iterator[str]:
+    """Every range of releases, together with that of the entry, contains a release that is known."""
+    parts = [("the entry", item.engine)]
+    parts += [(f"a rule in `before` ({rule.message})", rule.engine) for rule in item.before]
+    parts += [(pattern.where, pattern.engine) for pattern in item.during]
+    parts += [(f"a remedy ({remedy.text})", remedy.engine) for remedy in item.remedies]
+    for what, engine in parts:
+        if not any(item.engine.contains(version) and engine.contains(version) for version in available()):
+            yield f"{what}: `engine: {engine.text}` contains no known release ({available()[0]} to {available()[-1]})"
+
+
 def logs_behave(item: Entry, index: Index) -> Iterator[str]:
     """match-*.log is recognised as this entry, miss-*.log is not."""
     for path in sorted(item.folder.glob("*.log")):
@@ -137,9 +149,3 @@ def logs_behave(item: Entry, index: Index) -> Iterator[str]:
             found = diagnose_chunks([b""], index, read(path).plain())
             if found.cause is None or found.cause.id != item.id:
                 yield f"{path.name} is recognised as {found.cause.id if found.cause else 'nothing'}"
-
-
-def facts_beside(path: Path) -> dict[str, Any]:
-    """What is known besides a log: `<log name>.facts.yaml`."""
-    beside = path.with_name(path.name.replace(".log", ".facts.yaml"))
-    return dict(read(beside).plain()) if beside.exists() else {}
