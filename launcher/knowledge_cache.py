@@ -70,6 +70,7 @@ def _state(root: Path) -> str:
     """A digest of what the document was made from, without reading it: 350 stat calls take 2 ms."""
     rows = [f"{root}"]
     rows += [f"code {row}" for folder in _BUILDERS for row in _stats(_CODE / folder, "", ".py")]
+    rows += [f"fragments {row}" for row in _stats(root, "", "fragments.yaml")]
     for kind, name in (("causes", "cause.yaml"), ("signs", "sign.yaml"), ("phases", "")):
         rows += [f"{kind} {row}" for row in _stats(root / kind, f"/{name}" if name else "")]
     text = "\n".join(rows).encode()

@@ -8,7 +8,7 @@ The format is described in docs/knowledge.md; `lint` holds every entry to accoun
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from checks import KNOWLEDGE
 from checks.catalog.conditions import Condition, ConditionError, Facts, parse_condition
+from checks.catalog.fragments import Fragment, expand, fragments, names_in, root_of
 from checks.catalog.yaml_reader import Node, YamlError, read
 from checks.vocabulary import EngineRange, Remedy, Role, Severity, Weight
 
@@ -49,6 +50,7 @@ class Pattern(Struct, frozen=True, kw_only=True):
     yields_to: tuple[str, ...]  # ids of entries that go first where they speak on the same failure
     fails: str  # "request" or "nothing": the engine goes on; empty: it does not, or that is open
     where: str  # file:line of the pattern
+    fragments: tuple[str, ...]  # names of those that its regexes are made of, as often as they occur
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -114,7 +116,7 @@ def load(folder: Path) -> Entry:
         family=_text(node, "family"),
         engine=_range(node),
         before=tuple(constraint_from(item) for item in _list(node, "before")),
-        during=tuple(_pattern(item) for item in _list(node, "during")),
+        during=tuple(_pattern(item, fragments(root_of(folder))) for item in _list(node, "during")),
         yields_to=tuple(_texts(node, "yields-to")),
         remedies=tuple(remedy_from(item) for item in _list(node, "remedies")),
         cleared_by=tuple(_texts(node, "cleared-by")),
@@ -142,19 +144,22 @@ def constraint_from(node: Node) -> Constraint:
     )
 
 
-def _pattern(node: Node) -> Pattern:
+def _pattern(node: Node, known: Mapping[str, Fragment]) -> Pattern:
     node.mapping(["all", "anywhere", "without", "when", "engine", "weight", "yields-to", "fails"])
     when, fails, weight = node.get("when"), node.get("fails"), node.get("weight")
     pattern = Pattern(
-        all=tuple(_texts(node, "all")),
-        anywhere=tuple(_texts(node, "anywhere")),
-        without=tuple(_texts(node, "without")),
+        all=_regexes(node, "all", known),
+        anywhere=_regexes(node, "anywhere", known),
+        without=_regexes(node, "without", known),
         when=_condition(when) if when else None,
         engine=_range(node),
         weight=Weight[_choice(weight, WEIGHTS).upper()] if weight else Weight.USUAL,
         yields_to=tuple(_texts(node, "yields-to")),
         fails=_choice(fails, ("request", "nothing")) if fails else "",
         where=f"{node.path}:{node.line}",
+        fragments=tuple(
+            name for key in ("all", "anywhere", "without") for regex in _texts(node, key) for name in names_in(regex)
+        ),
     )
     if not (pattern.all or pattern.anywhere or pattern.when):
         raise node.fail("a pattern needs `all`, `anywhere` or `when`")
@@ -238,6 +243,10 @@ def _text(node: Node, key: str) -> str:
 
 def _texts(node: Node, key: str) -> list[str]:
     return [item.text() for item in _list(node, key)]
+
+
+def _regexes(node: Node, key: str, known: Mapping[str, Fragment]) -> tuple[str, ...]:
+    return tuple(expand(item.text(), known, item.where) for item in _list(node, key))
 
 
 def _list(node: Node, key: str) -> list[Node]:

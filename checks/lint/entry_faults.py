@@ -13,6 +13,7 @@ from checks import KNOWLEDGE
 from checks.after.probes.registry import probes
 from checks.before.rules import first_holding
 from checks.catalog.entries import Entry, entries
+from checks.catalog.fragments import fragments
 from checks.catalog.line_patterns import re2_module
 from checks.catalog.yaml_reader import read
 from checks.during.diagnosis import diagnose_chunks
@@ -21,6 +22,7 @@ from checks.during.signature_index import Index
 from checks.engine.flag_history import canonical_elsewhere
 from checks.engine.flag_schema import available, load
 from checks.facts import derived
+from checks.lint.fragment_faults import fragments_are_shared
 from checks.lint.pattern_faults import facts_beside, patterns_fire, yields_with_reason
 from checks.vocabulary import Remedy, Role
 
@@ -37,8 +39,10 @@ def lint(items: Iterable[Entry] | None = None, index: Index | None = None) -> li
         lambda item: patterns_fire(item, judge),
         lambda item: yields_with_reason(item, judge),
     )  # fmt: skip
-    found = [f"{item.id}: {fault}" for item in chosen for rule in rules for fault in rule(item)]
-    return [*folders_without_an_entry(), *found] if items is None else found
+    faults = [f"{item.id}: {fault}" for item in chosen for rule in rules for fault in rule(item)]
+    if items is not None:
+        return faults
+    return [*folders_without_an_entry(), *faults, *fragments_are_shared(chosen, fragments())]
 
 
 def folders_without_an_entry(root: Path = KNOWLEDGE) -> Iterator[str]:

@@ -34,6 +34,13 @@ def test_a_changed_entry_is_read_again_and_the_old_state_removed(root: Path, tmp
     assert len(list((tmp_path / "cache").iterdir())) == 1
 
 
+def test_a_changed_fragment_is_read_again(root: Path, tmp_path: Path) -> None:
+    (root / "causes" / "one" / "cause.yaml").write_text("title: one\nduring:\n  - all: ['x {watchdog}']\n")
+    assert "atchdog" in knowledge_cache.index(root, tmp_path / "cache").rules[0].all[0]
+    (root / "fragments.yaml").write_text("watchdog: {pattern: other words, meaning: m}\n")
+    assert knowledge_cache.index(root, tmp_path / "cache").rules[0].all == ("x (?:other words)",)
+
+
 def test_a_broken_cache_is_built_again(root: Path, tmp_path: Path) -> None:
     knowledge_cache.index(root, tmp_path / "cache")
     [path] = (tmp_path / "cache").iterdir()
