@@ -102,18 +102,34 @@ def _inside(text: str, version: str) -> bool:
 
 
 class Remedy(Struct, frozen=True, kw_only=True):
-    """Something that may help. Flags are canonical (newest) names; rendering spells them for the run's engine."""
+    """Something that may help. Flags are canonical (newest) names; rendering spells them for the run's engine.
+
+    At most one of `run`, `require` and `inspect` is there.
+    """
 
     text: str = ""
     set: Mapping[str, FlagValue] = field(default_factory=dict)
     unset: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     unset_env: tuple[str, ...] = ()
-    install: str | None = None
+    run: str = ""  # a command to paste as it is
+    require: Mapping[str, str] = field(default_factory=dict)  # distribution → PEP 508 specifier; empty: any version
+    inspect: str = ""  # a command that only looks
     upgrade: Mapping[str, str] = field(default_factory=dict)  # package → version specifier
     engine: EngineRange = EngineRange()
     when: Mapping[str, Any] | None = None  # also depends on these facts: a condition, as written
     concrete: bool = True  # False: `<placeholders>` are left that a person must fill in
+
+    @property
+    def requirements(self) -> tuple[str, ...]:
+        """What is required, in the form that pip takes: `torch==2.9.1`."""
+        return tuple(f"{name}{wanted}" for name, wanted in self.require.items())
+
+    @property
+    def install(self) -> str | None:
+        """The command line that changes what is installed: `run`, or pip with what is required; None without either."""
+        quoted = (item if item.replace("-", "").isalnum() else f'"{item}"' for item in self.requirements)
+        return self.run or (f"pip install {' '.join(quoted)}" if self.require else None)
 
 
 class Evidence(Struct, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ PHASES = (
     "install", "import", "args", "distributed", "weights", "memory", "graph-capture", "warmup", "serving", "stopping",
 )  # fmt: skip
 STATUSES = ("stable", "experimental")
+COMMANDS = ("run", "require", "inspect")
 WEIGHTS = tuple(weight.name.lower() for weight in Weight)
 
 
@@ -168,7 +169,9 @@ def _pattern(node: Node, known: Mapping[str, Fragment]) -> Pattern:
 
 def remedy_from(node: Node) -> Remedy:
     """One remedy from its YAML form. Raises YamlError."""
-    node.mapping(["text", "set", "unset", "env", "unset-env", "install", "upgrade", "engine", "when"])
+    node.mapping(["text", "set", "unset", "env", "unset-env", *COMMANDS, "upgrade", "engine", "when"])
+    if len(commands := [name for name in COMMANDS if node.get(name)]) > 1:
+        raise node.fail(f"`{commands[0]}` and `{commands[1]}` in one remedy", "make two remedies of it")
     when, flags = node.get("when"), node.get("set")
     values = {name: _flag_value(value) for name, value in flags.mapping().items()} if flags else {}
     env = {name: value.text() for name, value in _mapping(node, "env").items()}
@@ -178,7 +181,9 @@ def remedy_from(node: Node) -> Remedy:
         unset=tuple(_texts(node, "unset")),
         env=env,
         unset_env=tuple(_texts(node, "unset-env")),
-        install=_text(node, "install") or None,
+        run=_text(node, "run"),
+        require={name: value.text() for name, value in _mapping(node, "require").items()},
+        inspect=_text(node, "inspect"),
         upgrade={name: value.text() for name, value in _mapping(node, "upgrade").items()},
         engine=_range(node),
         when=_checked(when) if when else None,

@@ -98,7 +98,7 @@ during:
   - all: [{wanted}]
     weight: usual  # hint: fits several causes; decisive: leaves no doubt
 remedies:
-  - text: ''    # TODO what helps; then set, unset, env, unset-env, install or upgrade
+  - text: ''    # TODO what helps; then set, unset, env, unset-env, upgrade; one of run, require, inspect
 references: []  # TODO '{version or "0.5.10"}:srt/file.py:123', or a public address
 """
 

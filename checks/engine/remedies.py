@@ -14,6 +14,7 @@ from checks.engine.flag_schema import FlagSchema, load
 from checks.vocabulary import EngineRange, FlagValue, Remedy, parse_version
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_FACT = re.compile(r"\{([a-z_]+\.[\w.-]+)\}")
 
 
 def fitting(remedies: Iterable[Remedy], facts: Facts, captures: Mapping[str, str]) -> tuple[Remedy, ...]:
@@ -34,6 +35,11 @@ def fill(template: str, captures: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(lambda found: captures.get(found[1], found[0]), template)
 
 
+def wish(specifier: str, facts: Facts) -> str:
+    """A version specifier with each `{fact}` replaced by its value, `<version>` where nobody knows it."""
+    return _FACT.sub(lambda found: str(facts.get(found[1]) or "<version>"), specifier)
+
+
 def _spelled(
     remedies: Iterable[Remedy], facts: Facts, captures: Mapping[str, str], schema: FlagSchema | None
 ) -> Iterator[Remedy]:
@@ -51,6 +57,7 @@ def _spelled(
             continue  # nothing of it is left to do
         yield replace(
             remedy,
+            require={name: wish(version_wish, facts) for name, version_wish in remedy.require.items()},
             upgrade=upgrade,
             text=fill(remedy.text, captures),
             set={fill(name, captures): _value(value, captures) for name, value in wanted.items()},

@@ -22,6 +22,7 @@ from checks.during.signature_index import Index
 from checks.engine.flag_history import canonical_elsewhere
 from checks.engine.flag_schema import available, load
 from checks.facts import derived
+from checks.lint.command_faults import commands_are_commands
 from checks.lint.fragment_faults import fragments_are_shared
 from checks.lint.pattern_faults import facts_beside, patterns_fire, yields_with_reason
 from checks.vocabulary import Remedy, Role
@@ -35,6 +36,7 @@ def lint(items: Iterable[Entry] | None = None, index: Index | None = None) -> li
     judge = index or build()
     rules: tuple[Callable[[Entry], Iterator[str]], ...] = (
         has_what_it_needs, names_known_flags, compiles, behaves_as_stated, names_known_probes, holds_for_releases,
+        commands_are_commands,
         lambda item: logs_behave(item, judge),
         lambda item: patterns_fire(item, judge),
         lambda item: yields_with_reason(item, judge),

@@ -59,7 +59,9 @@ def remedy_line(remedy: Remedy) -> str:
     parts += [f"leave out `{name}`" for name in remedy.unset]
     parts += [f"export `{name}={value}`" for name, value in remedy.env.items()]
     parts += [f"unset variable `{name}`" for name in remedy.unset_env]
-    parts += [f"`{remedy.install}`"] if remedy.install else []
+    parts += [f"run `{remedy.run}`"] if remedy.run else []
+    parts += [f"require {' and '.join(f'`{item}`' for item in remedy.requirements)}"] if remedy.require else []
+    parts += [f"inspect with `{remedy.inspect}`"] if remedy.inspect else []
     parts += [f"upgrade `{name}` to `{wanted}`" for name, wanted in remedy.upgrade.items()]
     text = "; ".join(parts)
     return f"{remedy.text}{' — ' if remedy.text and text else ''}{text}{_in(remedy.engine.text)}"

@@ -119,7 +119,8 @@ def _short(item: Match) -> dict[str, Any]:
 def remedy_json(item: Remedy) -> dict[str, Any]:
     return {
         "text": item.text, "set": dict(item.set), "unset": list(item.unset), "env": dict(item.env),
-        "unset_env": list(item.unset_env), "install": item.install, "upgrade": dict(item.upgrade),
+        "unset_env": list(item.unset_env), "install": item.install, "run": item.run or None,
+        "require": dict(item.require), "inspect": item.inspect or None, "upgrade": dict(item.upgrade),
     }  # fmt: skip
 
 

@@ -88,12 +88,14 @@ def markdown(found: Diagnosis, run: str = "", log: str = "") -> str:
 
 
 def remedy_text(remedy: Remedy) -> str:
-    """A remedy on one line: what to set, unset, install; then why."""
+    """A remedy on one line: what to set, unset, run, require, inspect; then why."""
     parts = [f"{name}: {_value(value)}" for name, value in remedy.set.items()]
     parts += [f"without {name}" for name in remedy.unset]
     parts += [f"env {name}={value}" for name, value in remedy.env.items()]
     parts += [f"without env {name}" for name in remedy.unset_env]
-    parts += [remedy.install] if remedy.install else []
+    parts += [f"run {remedy.run}"] if remedy.run else []
+    parts += [f"require {' and '.join(remedy.requirements)} ({remedy.install})"] if remedy.require else []
+    parts += [f"inspect with {remedy.inspect}"] if remedy.inspect else []
     parts += [f"upgrade {name} to {wanted}" for name, wanted in remedy.upgrade.items()]
     text = ", ".join(parts)
     return f"{text}  ({remedy.text})" if text and remedy.text else text or remedy.text

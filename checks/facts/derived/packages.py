@@ -12,7 +12,7 @@ from typing import Any
 
 from checks.catalog.conditions import Facts
 from checks.facts.derived import cuda
-from checks.facts.derived.kernels import default_facts, kernel_facts, triton_facts
+from checks.facts.derived.kernels import KERNELS, default_facts, kernel_facts, triton_facts
 from checks.facts.derived.tables import Requirements, requirements
 from checks.vocabulary import EngineRange, parse_version
 
@@ -43,7 +43,7 @@ def derive(facts: Facts) -> dict[str, Any]:
     installed = _normalised(facts)
     wanted = requirements(facts.get("engine.version"))
     found: dict[str, Any] = {f"package.{name}": version for name, version in installed.items()}
-    found |= default_facts(installed, wanted, facts)
+    found |= default_facts(installed, wanted, facts) | _pins(wanted)
     if installed:
         found |= _torch(installed, wanted) | kernel_facts(installed, wanted, facts) | triton_facts(installed, facts)
         found |= _flashinfer(installed, wanted) | _transformers(installed, wanted, facts)
@@ -56,6 +56,13 @@ def _normalised(facts: Facts) -> dict[str, Any]:
     return {re.sub(r"[-_]+", "-", name).lower(): value for name, value in names.items()}
 
 
+def _pins(wanted: Requirements | None) -> dict[str, Any]:
+    """`package.` facts named `torch.pin transformers.pin kernel.pin flashinfer.pin`, whatever is installed."""
+    names = {"torch": ("torch",), "transformers": ("transformers",), "kernel": KERNELS, "flashinfer": _FLASHINFER[:1]}
+    found = {key: next((pin for name in of if wanted and (pin := wanted.pin(name))), None) for key, of in names.items()}
+    return {f"package.{key}.pin": pin for key, pin in found.items() if pin}
+
+
 def _torch(installed: Mapping[str, Any], wanted: Requirements | None) -> dict[str, Any]:
     version = installed.get("torch")
     if not version:
@@ -66,7 +73,6 @@ def _torch(installed: Mapping[str, Any], wanted: Requirements | None) -> dict[st
         found["package.torch.cuda"] = own
     pin = wanted.pin("torch") if wanted else None
     if pin:
-        found["package.torch.pin"] = pin
         found["package.torch.differs"] = cuda.series(pin) != cuda.series(version)
     majors = {_nvidia_major(installed, stem) for stem in ("nvidia-cuda-runtime", "nvidia-cuda-nvrtc")} - {None}
     if own and majors:
@@ -118,7 +124,6 @@ def _transformers(installed: Mapping[str, Any], wanted: Requirements | None, fac
     strict = _STRICT_QWEN3_ASR.contains(facts.get("engine.version"))
     return {
         **found,
-        "package.transformers.pin": str(pin),
         "package.transformers.relation": "same" if pinned == here else "newer" if here > pinned else "older",
         "package.transformers.other_major": pin.major != version.major,
         "package.transformers.collides": strict and here >= (5, 13),

@@ -68,3 +68,17 @@ def test_a_remedy_may_depend_on_what_the_log_names() -> None:
     remedy = Remedy(text="parser", when={"captured.flag": {"matches": "parser"}})
     assert fitting([remedy], FACTS, {"flag": "tool-call-parser"}) == (remedy,)
     assert fitting([remedy], FACTS, {"flag": "kv-cache-dtype"}) == fitting([remedy], FACTS, {}) == ()
+
+
+def test_a_required_version_is_filled_in_from_the_facts() -> None:
+    remedy = Remedy(require={"torch": "=={package.torch.pin}", "ninja": ""})
+    [known] = fitting([remedy], {**FACTS, "package.torch.pin": "2.9.1"}, {})
+    assert (known.requirements, known.install) == (("torch==2.9.1", "ninja"), 'pip install "torch==2.9.1" ninja')
+    [unknown] = fitting([remedy], FACTS, {})
+    assert unknown.install == 'pip install "torch==<version>" ninja'
+
+
+def test_only_what_changes_something_is_an_install() -> None:
+    assert Remedy(run="apt-get install gcc").install == "apt-get install gcc"
+    assert Remedy(inspect="nvidia-smi").install is None
+    assert Remedy(text="x").install is None

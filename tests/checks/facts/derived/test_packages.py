@@ -163,3 +163,11 @@ def test_folder_without_config_is_told_from_a_folder_nobody_looked_into() -> Non
 def test_given_facts_are_never_replaced() -> None:
     facts = extend({"engine.version": "0.5.9", "package.torch": "2.9.1+cu128", "package.torch.cuda": 13.0})
     assert facts["package.torch.cuda"] == 13.0
+
+
+def test_the_pins_of_the_release_are_known_though_nobody_looked_at_the_host() -> None:
+    found = packages.derive({"engine.version": "0.5.10"})
+    assert found["package.torch.pin"] == "2.9.1" and found["package.transformers.pin"] == "5.3.0"
+    assert found["package.kernel.pin"] == "0.4.1" and found["package.flashinfer.pin"] == "0.6.7.post2"
+    assert packages.derive({"engine.version": "0.5.9"})["package.kernel.pin"] == "0.3.21"
+    assert "package.torch.pin" not in packages.derive({})
