@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 from checks import KNOWLEDGE
 from checks.after.probes.registry import probes
