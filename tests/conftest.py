@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from launcher.transport import inventory
 from launcher.transport.base import Transport
@@ -16,6 +17,10 @@ from tests.support import sshd
 from tests.support.sshd import Sshd
 
 GPU_BOX = "gpu-box"
+
+# A property holds or it does not; how long an example takes on a busy machine proves nothing.
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session", autouse=True)
