@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from checks.during import matching
 from checks.during.judgement import Judgement
-from checks.during.log.incidents import Incident
+from checks.during.log.incidents import Incident, Raised
 from checks.during.log.lines import Line
 from checks.during.log.restarts import MOST_SHOWN
 from checks.during.matching import Hit
-from checks.during.unexplained import first_line, raise_site
+from checks.during.unexplained import engine_frame, engine_path, raise_site
 from checks.engine.remedies import fill, fitting, for_draft
 from checks.vocabulary import Diagnosis, LogVerdict, Match, Remedy, Role, parse_version
 
@@ -25,6 +25,7 @@ FOREIGN = "this does not look like an SGLang log"
 INTERLEAVED = "ranks wrote over each other: some lines were attributed by guess"
 HEADLESS = "the start of this traceback is missing"
 TAILLESS = "the end of this traceback is missing: the exception itself is not in the log"
+_MOST_CHARS = 300  # of a message that is quoted
 _DRAFT_FRAME = "/sglang/srt/speculative/"  # a frame of the draft model's worker
 
 
@@ -72,9 +73,19 @@ def summary(incident: Incident) -> str:
     """Exception and the first line of its message, or the line itself."""
     part = incident.last
     if part and part.type:
-        return f"{part.type}: {first_line(part.message) or 'without a message'} (line {incident.line})"
+        return f"{part.type}{_said(incident, part)} (line {incident.line})"
     line = incident.lines[0 if incident.kind == "fatal" else -1]
     return f"{line.text.strip()[:200]} (line {incident.line})"
+
+
+def _said(incident: Incident, part: Raised) -> str:
+    """The message of an exception; where it has none, the function of the engine that raised it."""
+    if part.paragraph:
+        return f": {part.paragraph[:_MOST_CHARS]}"
+    frame = engine_frame(incident)
+    return (
+        f" without a message in {frame.function} ({engine_path(frame)}:{frame.line})" if frame else " without a message"
+    )
 
 
 def _sentence(judged: Judgement, site: RaiseSite | None) -> str:
@@ -122,8 +133,8 @@ def _in(phase: str) -> str:
 
 def _refusal(incident: Incident, site: RaiseSite) -> str:
     reason = " and ".join(f"`{condition}`" for condition in site.conditions[-3:]) or "it reached this line"
-    message = incident.last.message if incident.last else ""
-    quoted = f": {first_line(message)}" if message else ""
+    message = incident.last.paragraph[:_MOST_CHARS] if incident.last else ""
+    quoted = f": {message}" if message else ""
     return f"the engine refused because {reason} ({_place(site)}){quoted}"
 
 

@@ -7,10 +7,11 @@ is decided in `diagnosis`.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from checks.catalog.conditions import Facts
 from checks.catalog.line_patterns import compile_line
@@ -67,7 +68,7 @@ class _Places:
 
     def __init__(self, incidents: Sequence[Incident], index: Index) -> None:
         self._incidents = incidents
-        self._lines = [(number, line) for number, incident in enumerate(incidents) for line in incident.lines]
+        self._lines = [(number, line) for number, incident in enumerate(incidents) for line in _readable(incident)]
         self._rows_with = _rows_with(index.literals, [line.text for _, line in self._lines])
         self._found: dict[str, dict[int, list[Line]]] = {}
         self._needs = index.needs
@@ -114,7 +115,8 @@ class _Places:
         if spot < 0 or len(self._incidents[spot].chain) < 2:
             return 0
         incident = self._incidents[spot]
-        last = max(incident.lines.index(line) for line in lines if line in incident.lines)
+        numbers = {line.number for line in lines}
+        last = max((row for row, line in enumerate(incident.lines) if line.number in numbers), default=0)
         return next((index for index, part in enumerate(incident.chain) if part.first <= last <= part.last), 0)
 
     def _hits(self, regex: str) -> dict[int, list[Line]]:
@@ -135,6 +137,16 @@ class _Places:
         if not need:
             return range(len(self._lines))
         return sorted({row for literal in need for row in self._rows_with.get(literal, ())})
+
+
+def _readable(incident: Incident) -> Iterator[Line]:
+    """The lines of an incident, and each message of several lines once more on one: patterns are matched by line."""
+    yield from incident.lines
+    for part in incident.chain:
+        if part.type and "\n" in part.message.strip() and (paragraph := part.paragraph):
+            own = incident.lines[part.first : part.last + 1]
+            head = next((line for line in own if part.type in line.text), own[-1])
+            yield replace(head, text=f"{part.type}: {paragraph}")
 
 
 def _rows_with(literals: Words, texts: Sequence[str]) -> dict[str, list[int]]:

@@ -110,20 +110,15 @@ def raise_site(incident: Incident, version: str | None) -> RaiseSite | None:
     return _site(part, version or "")
 
 
-def first_line(message: str) -> str:
-    """The first line of a message that holds text, at most 300 characters."""
-    return next((row.strip()[:300] for row in message.splitlines() if row.strip()), "")
-
-
 def _site(part: Raised, version: str) -> RaiseSite | None:
     from checks.engine import raise_sites  # 5 MB of text: only when nothing else explains the log
 
     kind = part.type.rsplit(".", 1)[-1]
     frame = part.frames[-1]
     if part.message:  # a catch-all template of another file fits many messages that the engine never wrote
-        found = raise_sites.lookup(version, part.message, kind=kind, limit=_MOST_SITES)
+        found = raise_sites.lookup(version, part.paragraph, kind=kind, limit=_MOST_SITES)
         return next(
-            (site for site in found if site.file == engine_path(frame) or _is_telling(site, part.message)), None
+            (site for site in found if site.file == engine_path(frame) or _is_telling(site, part.paragraph)), None
         )
     return raise_sites.at_frame(version, frame.file, frame.line, frame.function) if version else None
 
@@ -133,4 +128,4 @@ def _is_telling(site: RaiseSite, message: str) -> bool:
     from checks.engine.raise_sites import literals
 
     fixed = sum(map(len, literals(site.message)))
-    return fixed >= _TELLING_CHARS and fixed >= 0.6 * len(first_line(message))
+    return fixed >= _TELLING_CHARS and fixed >= 0.6 * len(message)

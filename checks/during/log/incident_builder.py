@@ -157,7 +157,7 @@ class Builder:
             return self._resume(line)
         if _LIKELY_NOISE.match(text) or (is_bar(text) and draft.ended):
             return self._other(line)
-        if draft.ended and (_FOREIGN.match(text) or _FATAL.match(text)):
+        if draft.ended and (_FOREIGN.match(text) or _FATAL.match(text) or ends(text)):
             return self._other(line)
         return self._grow(draft, line, _part(text))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,6 +34,12 @@ class Raised(Struct, frozen=True, kw_only=True):
     frames: tuple[Frame, ...]
     first: int  # indices into the incident's lines
     last: int
+
+    @property
+    def paragraph(self) -> str:
+        """The message up to its first blank line, on one line: engines break messages as their source is broken."""
+        rows = takewhile(str.strip, self.message.strip().splitlines())
+        return " ".join(" ".join(rows).split())
 
 
 class Incident(Struct, frozen=True, kw_only=True):

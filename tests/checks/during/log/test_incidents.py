@@ -160,3 +160,19 @@ def test_many_unfinished_tracebacks_take_linear_work() -> None:
     line = Line(number=1, text='  File "/a/x.py", line 1, in f')
     found = incidents(Line(number=n * 999, text=line.text) for n in range(1, 30_000))
     assert len(found) == 29_999
+
+
+def test_a_message_of_several_lines_is_one_paragraph() -> None:
+    [found] = serious(
+        f"Traceback (most recent call last):\n{FRAMES}ValueError: one of\n['a', 'b'],\n  but got c\n\nnote\n"
+    )
+    assert found.last is not None and found.last.paragraph == "one of ['a', 'b'], but got c"
+
+
+def test_an_exception_that_follows_an_ended_traceback_is_its_own_incident() -> None:
+    first, second = serious(
+        f"Traceback (most recent call last):\n{FRAMES}ImportError: cannot import name 'gone'\n"
+        "RuntimeError: Rank 0 scheduler died during initialization (exit code: -3)\n"
+    )
+    assert first.last is not None and first.last.type == "ImportError"
+    assert second.last is not None and second.last.type == "RuntimeError"
