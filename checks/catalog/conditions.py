@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -105,6 +106,9 @@ def _fact_test(name: str, operator: str, operand: Any) -> Test:
 def _comparison(name: str, operator: str, operand: Any) -> Callable[[Any], bool]:
     match operator:
         case "equals":
+            if operand is None or isinstance(operand, list):
+                instead = "`present: false`" if operand is None else f"`in: {operand}`"
+                raise ConditionError(f"`equals` under `{name}` takes one value, not {operand}: write {instead}")
             return lambda actual: _same(actual, operand)
         case "in":
             if not isinstance(operand, list) or not operand:
@@ -127,17 +131,16 @@ def _comparison(name: str, operator: str, operand: Any) -> Callable[[Any], bool]
 
 
 def as_number(value: object) -> float | None:
-    """A number out of a fact: `"0.85"`, `8`, `"16k"`; None when it is none."""
+    """A number out of a fact: `"0.85"`, `8`, `"16k"`; None when it is none, and for `nan` and `inf`."""
     if isinstance(value, bool):
         return None
-    if isinstance(value, int | float):
-        return float(value)
     text = str(value).strip().lower()
     scale = {"k": 1024.0, "m": 1024.0**2}.get(text[-1:], 1.0)
     try:
-        return float(text[:-1] if scale != 1.0 else text) * scale
+        number = float(text[:-1] if scale != 1.0 else text) * scale
     except ValueError:
         return None
+    return number if isfinite(number) else None
 
 
 def _same(actual: object, expected: object) -> bool:
