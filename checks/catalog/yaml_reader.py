@@ -170,10 +170,21 @@ def parse(data: bytes | str, name: str) -> Node:
 
 
 def dump(data: object) -> str:
-    """YAML text in the order given, for files that people read."""
+    """YAML text in the order given, for files that people read.
+
+    `parse` reads back the same data, except that Unicode's own line breaks (U+0085, U+2028) become blanks.
+    """
     import yaml
 
-    return yaml.dump(data, sort_keys=False, allow_unicode=True, width=100, default_flow_style=False)
+    class Dumper(yaml.SafeDumper):
+        """Quotes also what is a number in YAML 1.2 only, such as the text `1e3`."""
+
+    def write_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+        plain = not any(pattern.match(text) for pattern, _ in _SCALARS)
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else "'")
+
+    Dumper.add_representer(str, write_text)
+    return yaml.dump(data, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=100, default_flow_style=False)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -227,5 +238,8 @@ def _scalar(node: Any) -> Any:
         return node.value
     for pattern, convert in _SCALARS:
         if pattern.match(node.value):
-            return convert(node.value)
+            try:
+                return convert(node.value)
+            except ValueError:
+                return node.value  # more than 4300 digits, the most that `int` reads
     return node.value
