@@ -18,7 +18,7 @@ from msgspec import Struct
 from checks import KNOWLEDGE
 from checks.catalog.conditions import Condition, ConditionError, Facts, parse_condition
 from checks.catalog.fragments import Fragment, expand, fragments, names_in, root_of
-from checks.catalog.yaml_reader import Node, YamlError, read
+from checks.catalog.yaml_reader import Node, read
 from checks.vocabulary import EngineRange, Remedy, Role, Severity, Weight
 
 PHASES = (
@@ -95,7 +95,7 @@ def entry(slug: str, root: Path = KNOWLEDGE) -> Entry | None:
     """The entry of that id, read alone (2 ms) and kept; None when there is none."""
     for kind in ("causes", "signs"):
         folder = root / kind / slug
-        if slug and "/" not in slug and folder.is_dir():
+        if slug and "/" not in slug and not slug.startswith(".") and folder.is_dir():
             return load(folder)
     return None
 
@@ -215,12 +215,15 @@ def _condition(node: Node) -> Condition:
 
 
 def _range(node: Node) -> EngineRange:
-    text = _text(node, "engine")
+    child = node.get("engine")
+    if child is None:
+        return EngineRange()
+    text = child.text().strip()
     try:
         chosen = EngineRange(text)
         chosen.contains("0.5.10")
     except ValueError as error:
-        raise YamlError(f"`{text}` is not a version range such as '>=0.5.10,<0.5.14'", node.where) from error
+        raise child.fail(f"`{text}` is not a version range such as '>=0.5.10,<0.5.14'") from error
     return chosen
 
 
