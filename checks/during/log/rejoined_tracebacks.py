@@ -28,9 +28,7 @@ def rejoined(incidents: Sequence[Incident]) -> tuple[Incident, ...]:
 
 
 def _joined(overlapping: Sequence[Incident]) -> Sequence[Incident]:
-    if len(overlapping) < 2:
+    if len(overlapping) < 2 or not any(item.interleaved for item in overlapping):
         return overlapping
-    if not any(item.interleaved for item in overlapping):
-        return overlapping[:1]
     lines = tuple(sorted((line for item in overlapping for line in item.lines), key=lambda line: line.number))
     return [Incident(kind="traceback", lines=lines, chain=raised(lines), interleaved=True)]
