@@ -7,7 +7,7 @@ nobody notices. All other variables are none of its business.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from checks.engine.flag_history import Span, variable_span
 from checks.engine.flag_schema import Environment, FlagSchema, available
@@ -15,6 +15,7 @@ from checks.vocabulary import Finding, Remedy, Severity
 
 PREFIXES = ("SGLANG_", "SGL_")
 BOOLEANS = {"true", "1", "yes", "y", "false", "0", "no", "n"}  # EnvBool.parse, srt/environ.py
+NUMBERS: Mapping[str, Callable[[str], object]] = {"EnvInt": int, "EnvFloat": float}
 OPTION = "--"
 
 
@@ -92,17 +93,18 @@ def _retired(name: str, value: str, known: Environment, schema: FlagSchema) -> F
 
 
 def _readable(value: str, kind: str) -> bool:
-    match kind.removesuffix("WithAlias"):
-        case "EnvBool":
-            return value.lower() in BOOLEANS
-        case "EnvInt":
-            return value.strip().lstrip("+-").isdigit()
-        case _:
-            return True
+    kind = kind.removesuffix("WithAlias")
+    if kind == "EnvBool":
+        return value.lower() in BOOLEANS
+    try:
+        NUMBERS.get(kind, str)(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _unreadable(name: str, value: str, kind: str) -> Finding:
-    wanted = "true or false" if kind.startswith("EnvBool") else "a whole number"
+    wanted = "true or false" if kind.startswith("EnvBool") else "a whole number" if kind == "EnvInt" else "a number"
     return Finding(
         id="env-value-not-read",
         severity=Severity.WARNING,

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import pytest
 
 from checks.before.flags import check_flags
-from checks.engine.canonical import normalise
 from checks.engine.flag_schema import available, load
 from checks.vocabulary import Finding, FlagValue, Severity
 
@@ -211,35 +210,9 @@ def test_an_inexact_schema_still_refuses_what_no_release_has() -> None:
     assert finding.severity is Severity.ERROR
 
 
-@pytest.mark.parametrize(
-    ("version", "name", "value", "slug"),
-    [
-        ("0.5.23", "SGLANG_ENABLE_SPEC_V2", "1", "env-variable-removed"),
-        ("0.5.3", "SGLANG_WARMUP_TIMEOUT", "600", "env-variable-unknown-to-engine"),
-        ("0.5.9", "SGLANG_ENABLE_SPEC_V3", "1", "env-variable-unknown-to-engine"),
-        ("0.5.9", "SGL_ENABLE_JIT_DEEPGEMM", "1", "env-variable-deprecated"),
-        ("0.5.9", "SGLANG_GC_LOG", "1", "env-variable-deprecated"),
-        ("0.5.9", "SGLANG_ENABLE_SPEC_V2", "on", "env-value-not-read"),
-    ],
-)
-def test_a_variable_the_release_does_not_heed_is_a_warning(version: str, name: str, value: str, slug: str) -> None:
-    found = check_flags(MODEL, {name: value}, load(version))
-    assert [(f.id, f.severity, f.subject) for f in found] == [(slug, Severity.WARNING, f"env.{name}")]
-
-
-def test_a_misspelt_variable_gets_a_suggestion() -> None:
-    found = check_flags(MODEL, {"SGLANG_ENABLE_SPEC_V3": "1"}, load("0.5.9"))
-    assert found[0].remedies[0].env == {"SGLANG_ENABLE_SPEC_V2": "1"}
-
-
-def test_a_deprecated_variable_names_its_successor() -> None:
-    found = check_flags(MODEL, {"SGL_ENABLE_JIT_DEEPGEMM": "0"}, load("0.5.9"))
-    assert found[0].remedies[0].env == {"SGLANG_ENABLE_JIT_DEEPGEMM": "0"}
-
-
-def test_variables_of_others_are_not_judged() -> None:
-    env = {"NCCL_DEBUG": "INFO", "CUDA_VISIBLE_DEVICES": "0", "SGLANG_ENABLE_SPEC_V2": "True"}
-    assert check_flags(MODEL, env, load("0.5.9")) == []
+def test_variables_are_judged_together_with_the_flags() -> None:
+    found = check_flags({**MODEL, "no-such-flag": "1"}, {"SGLANG_ENABLE_SPEC_V2": "1"}, load("0.5.23"))
+    assert sorted(f.subject for f in found) == ["env.SGLANG_ENABLE_SPEC_V2", "flag.no-such-flag"]
 
 
 @pytest.mark.parametrize("version", available())
@@ -255,33 +228,6 @@ def test_every_flag_with_its_own_default_is_taken(version: str) -> None:
             continue
         found = check_flags({**MODEL, flag.names[0]: str(flag.default)}, {}, schema)
         assert [f.message for f in found if f.severity is Severity.ERROR] == []
-
-
-def test_flags_are_put_under_their_newest_names() -> None:
-    flags, findings = normalise(SEED, load("0.5.9"))
-    assert findings == []
-    assert flags["mamba-radix-cache-strategy"] == "extra_buffer"
-    assert flags["tp-size"] == "8"
-    assert not {"tp", "mamba-scheduler-strategy"} & set(flags)
-
-
-def test_an_unknown_name_keeps_its_place() -> None:
-    assert normalise({"enable-reasoning": True}, load("0.5.9"))[0] == {"enable-reasoning": True}
-
-
-def test_a_negation_becomes_a_false_value() -> None:
-    assert normalise({"no-enable-tf32-matmul": True}, load("0.5.23"))[0] == {"enable-tf32-matmul": False}
-
-
-def test_a_false_switch_says_nothing_and_a_false_negatable_flag_does() -> None:
-    flags = {"trust-remote-code": False, "enable-tf32-matmul": False}
-    assert normalise(flags, load("0.5.23"))[0] == {"enable-tf32-matmul": False}
-
-
-def test_of_two_spellings_the_last_one_counts() -> None:
-    flags, findings = normalise({"tp-size": "4", "tensor-parallel-size": "8"}, load("0.5.9"))
-    assert flags == {"tp-size": "8"}
-    assert [f.id for f in findings] == ["flag-given-twice"]
 
 
 def _shown(flags: Mapping[str, FlagValue], version: str) -> list[tuple[str, str, str]]:

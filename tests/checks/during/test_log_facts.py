@@ -92,5 +92,6 @@ def test_the_release_is_that_of_the_newest_argument(version: str, newer: str) ->
 
 def test_an_excerpt_of_the_arguments_names_no_release() -> None:
     assert release_of(arguments("0.5.9")[:99]) == ""
+    assert release_of(arguments("0.5.9")[:100]) != ""
     assert release_of(["no_such_argument"] * 200) == ""
     assert merged(log=LogFacts(arguments={"tp_size": 8}))["engine.version"] is None

@@ -78,6 +78,7 @@ def test_each_start_is_read_by_itself(index: Index) -> None:
     for start, message, phase in ((one, "first", "serving"), (two, "second", "weights")):
         [trace] = [item for item in start.incidents if item.kind == "traceback"]
         assert trace.chain[0].message == message
+        assert start.incidents[0].line == start.scanned.lines[0].number
         assert start.last_phase == start.facts["log.phase"] == phase
     assert (one.facts["flag.tp-size"], one.index) == ("4", index)
 

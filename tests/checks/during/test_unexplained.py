@@ -142,6 +142,23 @@ def test_a_message_of_the_engine_is_found_in_its_source() -> None:
 
 
 @pytest.mark.parametrize(
+    ("file", "message", "found"),
+    [
+        ("connector/__init__.py", "Invalid connector type: s3://bucket", True),
+        ("managers/scheduler.py", "Invalid connector type: s3://bucket", False),  # few letters, any file may write them
+        ("managers/scheduler.py", NOT_ENOUGH, True),
+        ("managers/scheduler.py", NOT_ENOUGH + " and more" * 30, False),
+    ],
+)
+def test_a_template_of_another_file_counts_only_where_it_makes_up_most_of_the_message(
+    file: str, message: str, found: bool
+) -> None:
+    kind = "RuntimeError" if message.startswith("Not") else "builtins.ValueError"
+    site = raise_site(incident(raised(kind, (ENGINE + file, "f"), message=message)), "0.5.10")
+    assert (site is not None) is found
+
+
+@pytest.mark.parametrize(
     "found",
     [
         incident(kind="line"),
