@@ -1,4 +1,4 @@
-"""Facts about a launch that need arithmetic: sizes, speculation, attention, graphs, parsers."""
+"""Evidence of any origin → flat facts: names, spellings, what nobody looked at, and case files that are refused."""
 
 from __future__ import annotations
 
@@ -6,172 +6,111 @@ from typing import Any
 
 import pytest
 
-from checks.facts import derived
+from checks.facts.launch_evidence import Launch, build, from_case, load_newest
 
 
-def facts(engine: str = "0.5.10", **given: Any) -> dict[str, Any]:
-    """Facts of a launch; keyword `flag__tp_size` stands for `flag.tp-size`, `host__sm` for `host.sm`."""
-    named = {"engine.version": engine, "host.platform": "cuda"}
-    for key, value in given.items():
-        space, _, name = key.partition("__")
-        named[f"{space}.{name.replace('_', '-') if space == 'flag' else name}"] = value
-    return derived.extend(named)
+def facts(**parts: Any) -> dict[str, Any]:
+    return dict(build(Launch(**parts))[0])
 
 
 @pytest.mark.parametrize(
-    ("given", "triple"),
+    ("parts", "name", "value"),
     [
-        ({}, "none"),
-        ({"flag__speculative_eagle_topk": "1", "flag__speculative_num_draft_tokens": "2"}, "partial"),
-        ({"flag__speculative_num_steps": "3"}, "partial"),
-        ({"flag__speculative_num_steps": "3", "flag__speculative_eagle_topk": "1"}, "complete"),
-        ({"flag__speculative_num_steps": "3", "flag__speculative_eagle_topk": "4"}, "partial"),
+        ({"engine": "0.5.10"}, "engine.version", "0.5.10"),
+        ({"engine": "0.5.10"}, "engine.known", True),
+        ({"engine": "0.5.10.post9"}, "engine.known", False),
+        ({"flags": {"tensor-parallel-size": "8"}}, "flag.tp-size", "8"),
+        ({"env": {"NCCL_DEBUG": "INFO"}}, "env.NCCL_DEBUG", "INFO"),
+        ({"gpu": {"name": "NVIDIA H200"}}, "host.gpu_name", "NVIDIA H200"),
+        ({"gpu": {"count": 8}}, "host.gpu_count", 8),
+        ({"gpu": {"vram_gb": 141}}, "host.vram_gb", 141),
+        ({"gpu": {"platform": "rocm"}}, "host.platform", "rocm"),
+        ({}, "host.platform", "cuda"),
+        ({"model": {"name": "m"}}, "model.name", "m"),
+        ({"draft_model": {"vocab_size": 9}}, "draft.vocab_size", 9),
+        ({"packages": {"torch": "2.9.1"}}, "package.torch", "2.9.1"),
+        ({"packages": {"torch": None}}, "package.torch", None),
+        ({"host": {"shm_gb": 1}}, "host.shm_gb", 1),
+        ({"observed": {"kind": "hang"}}, "observed.kind", "hang"),
     ],
 )
-def test_a_chain_needs_no_draft_tokens_but_steps_and_topk(given: dict[str, str], triple: str) -> None:
-    assert facts(flag__speculative_algorithm="eagle", **given)["launch.spec_triple"] == triple
-
-
-def test_draft_tokens_of_a_chain_are_steps_plus_one_whatever_was_asked() -> None:
-    asked = {"flag__speculative_num_steps": "3", "flag__speculative_eagle_topk": "1"}
-    found = facts(flag__speculative_algorithm="NEXTN", flag__speculative_num_draft_tokens="8", **asked)
-    assert found["launch.spec_draft_tokens"] == 4
-
-
-def test_llama_drafts_a_tree_when_nothing_is_asked() -> None:
-    llama = facts(flag__speculative_algorithm="EAGLE3", model__architectures=["LlamaForCausalLM"])
-    qwen = facts(flag__speculative_algorithm="EAGLE3", model__architectures=["Qwen3ForCausalLM"])
-    assert (llama["launch.spec_topk"], qwen["launch.spec_topk"]) == (4, 1)
+def test_each_kind_of_evidence_has_its_names(parts: dict[str, Any], name: str, value: object) -> None:
+    assert facts(**parts)[name] == value
 
 
 @pytest.mark.parametrize(
-    ("engine", "env", "overlapped"),
+    ("written", "sm"),
     [
-        ("0.5.10", None, False),
-        ("0.5.10", "1", True),
-        ("0.5.11", None, True),
-        ("0.5.12", "0", False),
-        ("0.5.14", "0", True),
+        (120, 120), ("120", 120), ("sm_120", 120), ("SM90", 90), ("12.0", 120), (12.1, 121), ("8.6", 86), ("9", 90),
+        ("odd", "odd"), (None, None),
     ],
-)
-def test_the_switch_of_overlapped_speculation_moved(engine: str, env: str | None, overlapped: bool) -> None:
-    given = {"env__SGLANG_ENABLE_SPEC_V2": env} if env else {}
-    assert facts(engine, flag__speculative_algorithm="EAGLE", **given)["launch.spec_v2"] is overlapped
-
-
-def test_without_a_known_limit_nothing_is_said_about_running_past_it() -> None:
-    assert "launch.spec_past_context" not in facts(flag__speculative_algorithm="NEXTN", flag__context_length="4096")
+)  # fmt: skip
+def test_a_compute_capability_is_one_number_however_it_is_written(written: object, sm: object) -> None:
+    assert facts(gpu={"sm": written})["host.sm"] == sm
 
 
 @pytest.mark.parametrize(
-    ("engine", "given", "strategy"),
-    [
-        ("0.5.10", {}, "no_buffer"),
-        ("0.5.14", {}, "extra_buffer"),
-        ("0.5.14", {"flag__disable_overlap_schedule": True}, "no_buffer"),
-        ("0.5.14", {"flag__linear_attn_backend": "flashinfer"}, "no_buffer"),
-        ("0.5.10", {"flag__mamba_radix_cache_strategy": "extra_buffer"}, "extra_buffer"),
-    ],
+    ("quantization", "quantized", "method"),
+    [({"quant_method": "fp8", "bits": 8}, True, "fp8"), ({}, False, None), (None, False, None)],
 )
-def test_auto_state_strategy_is_resolved_per_release(engine: str, given: dict[str, Any], strategy: str) -> None:
-    assert facts(engine, model__architectures=["Qwen3NextForCausalLM"], **given)["launch.mamba_strategy"] == strategy
+def test_a_quantisation_is_taken_apart(quantization: Any, quantized: bool, method: str | None) -> None:
+    found = facts(model={"quantization": quantization})
+    assert (found["model.quantized"], found["model.quant_method"]) == (quantized, method)
+    assert found.get("model.quant.bits") == (8 if quantized else None)
+    assert "model.quantization" not in found
 
 
-def test_a_dense_model_has_no_state_strategy() -> None:
-    assert "launch.mamba_strategy" not in facts(model__architectures=["LlamaForCausalLM"])
+def test_what_nobody_looked_at_is_no_fact() -> None:
+    found = facts()
+    assert found["engine.version"] is None
+    assert not [name for name in found if name.startswith(("flag.", "env.", "package.", "observed."))]
+    assert "model.quantized" not in found and "host.sm" not in found
+
+
+def test_facts_that_need_arithmetic_are_there_too() -> None:
+    found = facts(engine="0.5.10", flags={"tp": "8", "dp": "2"}, gpu={"name": "NVIDIA H200"})
+    assert (found["launch.gpus_wanted"], found["host.sm"]) == (16, 90)
+
+
+def test_flags_given_twice_are_found_on_the_way() -> None:
+    _, findings = build(Launch(engine="0.5.9", flags={"tp-size": "4", "tensor-parallel-size": "8"}))
+    assert [finding.id for finding in findings] == ["flag-given-twice"]
+    assert build(Launch(flags={"tp-size": "4"}))[1] == []
+
+
+def test_without_a_release_names_are_those_of_the_newest() -> None:
+    assert facts(flags={"mamba-scheduler-strategy": "x"})["flag.mamba-radix-cache-strategy"] == "x"
+    assert load_newest().version == load_newest().asked
+
+
+# --- case files
+
+
+@pytest.mark.parametrize("key", ["engine_version", "engine"])
+def test_a_case_names_the_release_in_either_way(key: str) -> None:
+    assert from_case({key: "0.5.10"}).engine == "0.5.10"
+    assert from_case({key: ""}).engine is None
+    assert from_case({}).engine is None
+
+
+def test_a_case_fills_a_launch() -> None:
+    launch = from_case(
+        {"model": "Qwen3-8B", "flags": {"tp": "8"}, "env": None, "packages": {"torch": None}, "other": 1}
+    )
+    assert (launch.model, launch.flags, launch.env, launch.packages) == (
+        {"name": "Qwen3-8B"}, {"tp": "8"}, {}, {"torch": None},
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("sm", "architecture", "backend"),
+    ("case", "complaint"),
     [
-        (90, "LlamaForCausalLM", "fa3"),
-        (100, "LlamaForCausalLM", "trtllm_mha"),
-        (120, "LlamaForCausalLM", "flashinfer"),
-        (90, "DeepseekV3ForCausalLM", "fa3"),
-        (100, "DeepseekV3ForCausalLM", "flashinfer"),
-        (120, "DeepseekV3ForCausalLM", "triton"),
+        ({"flags": ["--tp", "8"]}, "`flags` must be a mapping, not list"),
+        ({"env": "A=1"}, "`env` must be a mapping, not str"),
+        ({"gpu": 8}, "`gpu` must be a mapping, not int"),
+        ({"draft_model": "x"}, "`draft_model` must be a mapping, not str"),
     ],
 )
-def test_default_attention_backend_follows_gpu_and_model(sm: int, architecture: str, backend: str) -> None:
-    assert facts(host__sm=sm, model__architectures=[architecture])["launch.decode_attention_backend"] == backend
-
-
-def test_default_attention_backend_is_unknown_without_a_gpu() -> None:
-    assert "launch.decode_attention_backend" not in facts(model__architectures=["LlamaForCausalLM"])
-
-
-def test_a_backend_raises_the_page_size() -> None:
-    assert facts(flag__attention_backend="trtllm_mla")["launch.page_size"] == 64
-    assert facts(flag__attention_backend="trtllm_mla", flag__page_size="32")["launch.page_size"] == 32
-
-
-def test_attention_data_parallelism_divides_the_chunk_before_the_page_does() -> None:
-    sizes: dict[str, Any] = {
-        "flag__tp_size": "8",
-        "flag__dp_size": "8",
-        "flag__enable_dp_attention": True,
-        "flag__page_size": "64",
-    }
-    assert facts(flag__chunked_prefill_size="4096", **sizes)["launch.chunk_mod_page"] == 0
-    assert facts(flag__chunked_prefill_size="4160", **sizes)["launch.chunk_mod_page"] == 520 % 64
-
-
-def test_rope_scaling_widens_the_context_unless_it_names_its_origin() -> None:
-    scaled = '{"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}'
-    origin = '{"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}}'
-    asked: dict[str, Any] = {"flag__context_length": "131072", "model__max_position_embeddings": 32768}
-    assert facts(flag__json_model_override_args=scaled, **asked)["launch.context_over"] is False
-    assert facts(flag__json_model_override_args=origin, **asked)["launch.context_over"] is True
-
-
-def test_sizes_that_are_no_numbers_derive_nothing() -> None:
-    assert "launch.tp_size" not in facts(flag__tp_size="eight")
-
-
-def test_expert_size_follows_tensor_size_with_an_all_to_all_backend() -> None:
-    assert facts(flag__tp_size="8", flag__ep_size="2", flag__moe_a2a_backend="deepep")["launch.ep_size"] == 8
-
-
-@pytest.mark.parametrize(
-    ("engine", "given", "backend"),
-    [
-        ("0.5.9", {}, "disabled"),
-        ("0.5.9", {"flag__enable_piecewise_cuda_graph": True}, "tc_piecewise"),
-        ("0.5.10", {}, "tc_piecewise"),
-        ("0.5.10", {"flag__speculative_algorithm": "EAGLE"}, "disabled"),
-        ("0.5.16", {"flag__speculative_algorithm": "EAGLE"}, "breakable"),
-        ("0.5.20", {"flag__cuda_graph_backend_prefill": "disabled"}, "disabled"),
-    ],
-)
-def test_prefill_graphs_are_opt_in_then_default_then_breakable(
-    engine: str, given: dict[str, Any], backend: str
-) -> None:
-    assert facts(engine, **given)["launch.prefill_graph"] == backend
-
-
-@pytest.mark.parametrize(
-    ("name", "family"),
-    [
-        ("Qwen/Qwen3-Coder-480B-A35B-Instruct", "qwen3-coder"),
-        ("Qwen/Qwen3.6-35B-A3B-FP8", "qwen3.5"),
-        ("Qwen/Qwen3-30B-A3B", "qwen3"),
-        ("deepseek-ai/DeepSeek-V3.1", "deepseek-v3.1"),
-        ("zai-org/GLM-4.6", "glm-4.5"),
-        ("nvidia/GLM-5.2-NVFP4", "glm-4.7"),
-        ("moonshotai/Kimi-K2-Thinking", "kimi-k2"),
-    ],
-)
-def test_the_most_specific_family_is_named(name: str, family: str) -> None:
-    assert facts(model__name=name)["model.family"] == family
-
-
-def test_what_the_caller_knows_of_a_model_is_not_replaced() -> None:
-    assert facts(model__architectures=["Qwen3NextForCausalLM"], model__hybrid=False)["model.hybrid"] is False
-
-
-def test_a_parser_of_an_unknown_family_is_not_judged() -> None:
-    assert "launch.tool_parser_fits" not in facts(model__name="own/model", flag__tool_call_parser="hermes")
-
-
-def test_a_parser_that_reads_the_template_always_fits() -> None:
-    assert facts(model__name="Qwen/Qwen3.5-397B-A17B", flag__tool_call_parser="auto")["launch.tool_parser_fits"] is True
+def test_a_malformed_case_names_the_offending_key(case: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        from_case(case)
