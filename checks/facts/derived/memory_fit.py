@@ -1,4 +1,4 @@
-"""Derived facts about memory: what `checks.facts.derived.memory_estimate` makes of the launch, and how even the GPUs are.
+"""Derived facts about memory: what `memory_estimate` says of the launch, and how even the GPUs are.
 
 Silent about what lies inside the error bar: a rule that needs certainty asks for `false`, not for "not true".
 """

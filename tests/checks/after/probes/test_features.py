@@ -10,6 +10,8 @@ import pytest
 from checks.after.probes.accuracy import load_set
 from checks.after.probes.context import Context, Server
 from checks.after.probes.exchange import Answer
+from checks.after.probes.features import schema_problem
+from checks.after.probes.registry import probes
 from checks.vocabulary import Outcome
 from tests.support.driving import drive, said
 
@@ -92,3 +94,18 @@ def test_accuracy_asks_everything_at_once(score: bool) -> None:
     verdict, asked = drive("accuracy-general-knowledge", [right])
     assert len(asked) == len(questions)
     assert verdict.figures["score"] == float(score)
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ({"city": "Paris", "letters": 5}, ""),
+        ({"city": "Paris"}, "the value lacks letters"),
+        ({"city": "Paris", "letters": "5"}, "letters is no integer"),
+        ({"city": "Paris", "letters": True}, "letters is no integer"),
+        (["Paris"], "the value is no object"),
+    ],
+)
+def test_a_value_is_compared_with_its_schema(value: object, problem: str) -> None:
+    schema = next(probe for probe in probes() if probe.id == "json-schema").params["schema"]
+    assert schema_problem(value, schema) == problem

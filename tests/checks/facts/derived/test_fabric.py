@@ -26,7 +26,7 @@ def test_expandable_segments_are_found_among_other_settings(variable: str, value
     ("facts", "used"),
     [
         ({}, False),
-        ({"launch.tp_size": 8}, True),
+        ({"launch.tp_size": 2}, True),
         ({"launch.tp_size": 8, "launch.nnodes": 2}, False),
         ({"launch.tp_size": 8, "flag.disable-custom-all-reduce": True}, False),
     ],

@@ -88,6 +88,7 @@ def test_a_name_tells_the_state_only_where_the_architecture_is_unknown(
 ) -> None:
     found = derive(facts)
     assert (found.get("model.hybrid"), found.get("model.recurrent")) == (hybrid, recurrent)
+    assert found.get("model.gdn") == (None if hybrid is None else recurrent == "gdn")
 
 
 def test_what_the_caller_knows_of_a_model_is_not_replaced() -> None:
@@ -95,6 +96,7 @@ def test_what_the_caller_knows_of_a_model_is_not_replaced() -> None:
     found = derive(known)
     assert "model.hybrid" not in found and "model.family" not in found
     assert derive({"model.hybrid": False})["model.gdn"] is False
+    assert derive({}) == derive({"model.hybrid": True}) == derive({"draft.hybrid": False}) == {}
 
 
 def test_every_architecture_of_the_tables_is_registered_by_some_release() -> None:

@@ -17,6 +17,7 @@ PROXY = {"env.http_proxy": "http://p:1"}
         ({"http_proxy": "http://p:1"}, "127.0.0.1", "0.5.9", True),
         ({"HTTP_PROXY": "http://p:1", "NO_PROXY": "127.0.0.1"}, "127.0.0.1", "0.5.9", False),
         ({"http_proxy": "http://p:1", "no_proxy": "127.0.0.0/8"}, "127.0.0.1", "0.5.9", False),
+        ({"http_proxy": "http://p:1", "no_proxy": "127.0.0.1/8"}, "127.0.0.2", "0.5.9", False),
         ({"http_proxy": "http://p:1", "no_proxy": "10.0.0.0/8"}, "127.0.0.1", "0.5.9", True),
         ({"http_proxy": "http://p:1", "no_proxy": "10.0.0.1, 127.0.0.1"}, "127.0.0.1", "0.5.9", False),
         ({"http_proxy": "http://p:1", "no_proxy": "*"}, "127.0.0.1", "0.5.9", False),

@@ -108,7 +108,8 @@ def test_compiler_is_judged_by_the_gpu(
 
 @pytest.mark.parametrize("program", ["nvcc", "gcc", "cuobjdump", "python_headers", "ninja"])
 def test_a_program_is_absent_only_where_it_was_looked_for(program: str) -> None:
-    assert derive({f"host.{program}": None})[f"host.{program}_absent"] is True
+    for nothing in (None, False, ""):
+        assert derive({f"host.{program}": nothing})[f"host.{program}_absent"] is True
     assert derive({f"host.{program}": "/usr/bin/x"})[f"host.{program}_absent"] is False
     assert f"host.{program}_absent" not in derive({})
 
