@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from checks.engine.flag_schema import available
 from checks.engine.raise_sites import SiteTable, at_frame, inside_package, literals, lookup, recorded, table
-from checks.engine.source.sites import ANCHOR_DIGITS, Site, anchor, read_sites, row
-from checks.engine.source.tree import from_root
+from checks.engine.source.sites import ANCHOR_DIGITS, Site, row
 from tests.support.paths import ROOT
 
 NO_BUFFER = (
@@ -123,28 +120,6 @@ def test_a_template_that_was_cut_off_fits_up_to_the_cut() -> None:
 
 def test_the_package_part_of_a_path_is_what_counts() -> None:
     assert inside_package("/root/sglang-main/python/sglang/srt/server_args.py") == "srt/server_args.py"
-
-
-def test_sites_know_their_function_their_conditions_and_their_template(tmp_path: Path) -> None:
-    source = (
-        "class Args:\n    def check(self):\n        if self.a > 1:\n            message = f'a is {self.a}'\n"
-        "            raise ValueError(message + ', too {much}')\n        else:\n"
-        "            assert self.b % 2 == 0\n        logger.warning('b %s of 100 %%', self.b)\n"
-    )
-    (tmp_path / "srt").mkdir()
-    (tmp_path / "srt" / "server_args.py").write_text(source, encoding="utf-8")
-    found = list(read_sites(from_root(str(tmp_path))))
-    assert found == [
-        Site("ValueError", "a is {self.a}, too {{much}}", ("self.a > 1",), "Args.check", "srt/server_args.py", 5, 5),
-        Site("assert", "", ("not (self.a > 1)", "not (self.b % 2 == 0)"), "Args.check", "srt/server_args.py", 7, 7),
-        Site("warning", "b {…} of 100 %", (), "Args.check", "srt/server_args.py", 8, 8),
-    ]
-
-
-def test_the_anchor_is_the_longest_literal_of_a_template() -> None:
-    template = "{a} short {b} the longest piece {c}"
-    start, length = anchor(template)
-    assert template[start : start + length] == " the longest piece "
 
 
 def test_the_site_files_are_smaller_than_two_megabytes() -> None:
