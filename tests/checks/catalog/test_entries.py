@@ -40,7 +40,6 @@ remedies:
     unset: [dp-size]
     env: {A: 1}
     unset-env: [B]
-    install: pip install x
     upgrade: {sglang: '>=0.5.8'}
     engine: '<0.6'
     when: {host.sm: 90}
@@ -76,7 +75,7 @@ def test_a_cause_is_read_whole(tmp_path: Path) -> None:
     assert rule.when.holds({"host.sm": 90, "flag.tp-size": "2"}) and not rule.when.holds({"host.sm": 90})
     [case] = found.cases
     assert (case.facts, case.engine, case.fires) == ({"host.sm": 90, "flag.tp-size": "2"}, "0.5.10", True)
-    assert case.where == "causes/x/cause.yaml:34:5"
+    assert case.where == "causes/x/cause.yaml:33:5"
 
 
 def test_a_pattern_has_what_it_says_and_nothing_else(tmp_path: Path) -> None:
@@ -96,7 +95,6 @@ def test_a_remedy_keeps_numbers_as_typed_and_knows_what_is_left_open(tmp_path: P
         unset=("dp-size",),
         env={"A": "1"},
         unset_env=("B",),
-        install="pip install x",
         upgrade={"sglang": ">=0.5.8"},
         engine=EngineRange("<0.6"),
         when={"host.sm": 90},

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checks.catalog.yaml_reader import MAX_BYTES, Node, YamlError, did_you_mean, dump, from_plain, parse, read
+from checks.catalog.yaml_reader import MAX_BYTES, Node, YamlError, did_you_mean, dump, parse, read
 
 DOCUMENT = """\
 # a comment
@@ -225,14 +225,6 @@ def test_an_unknown_key_is_refused_where_it_stands_with_the_likely_name() -> Non
 def test_a_near_name_is_suggested_else_a_short_list(word: str, known: list[str], hint: str) -> None:
     assert did_you_mean(word, iter(known)).startswith(hint)
     assert bool(did_you_mean(word, known)) is bool(hint)
-
-
-def test_bare_data_is_read_like_a_document_without_positions() -> None:
-    root = from_plain({"a": [1, "x"], "b": {"c": True}, "d": None, "e": 0.5}, "index")
-    assert root.plain() == {"a": [1, "x"], "b": {"c": True}, "d": None, "e": 0.5}
-    assert root.need("e").text() == "0.5"
-    with pytest.raises(YamlError, match=r"index:0:0: expected text, found true/false"):
-        root.need("b").need("c").text()
 
 
 # --- writing
