@@ -59,3 +59,22 @@ def test_tests_mirror_the_tree(top: str) -> None:
     folders = {path.relative_to(ROOT / "tests") for path in (ROOT / "tests" / top).rglob("*") if path.is_dir()}
     strange = [str(path) for path in folders if path.name != "__pycache__" and not (ROOT / path).is_dir()]
     assert strange == []
+
+
+WITHOUT_OWN_TESTS = {
+    "during.root_cause": "tested through test_diagnosis and test_judgement",
+    "during.signature_build": "tested through test_matching, which builds an index for each of its tests",
+    "during.signature_index": "tested through test_matching, which writes an index down and reads it again",
+}
+"""Modules of `checks/` without a test module of their own name, each with the reason. At most five."""
+
+
+def test_every_module_of_checks_has_a_test_module_of_its_name() -> None:
+    untested = {
+        name.removeprefix("checks.")
+        for name, path in TOOL.modules("checks").items()
+        if path.name != "__init__.py"
+        and not (ROOT / "tests" / path.relative_to(ROOT).with_name(f"test_{path.stem.strip('_')}.py")).exists()
+    }
+    assert untested - WITHOUT_OWN_TESTS.keys() == set(), "write the test module, or give a reason in WITHOUT_OWN_TESTS"
+    assert len(WITHOUT_OWN_TESTS) <= 5

@@ -21,6 +21,7 @@ PROSE = (
         ("Once upon a time " + "abcde fghij " * 30, "abcde fghij ", 29.9),
         (PROSE + " and so on" * 12, " and so on", 12),
         (PROSE * 3, PROSE, 3),
+        ((PROSE + " ") * 2 + PROSE[:120], PROSE + " ", 2.6),
         ("0" * 16, "0", 16),
         ("0 0 0 0 0 0 0 0 0", "0 ", 8.5),
         ("a  b\n" * 20, "a b ", 19.75),
@@ -105,6 +106,7 @@ def test_a_sentence_that_makes_up_most_of_a_text_is_named_with_its_count() -> No
         PROSE,
         " ".join([SENTENCES[0]] * 3 + SENTENCES[1:]),
         " ".join([SENTENCES[0]] * 4 + [PROSE] * 2),
+        " ".join([SENTENCES[0]] * 4 + [PROSE[:125]]),
         "Yes. No. Yes. No. Yes. No. Yes. No.",
     ],
 )

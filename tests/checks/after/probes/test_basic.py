@@ -141,9 +141,6 @@ def test_an_accepted_word_must_stand_alone(text: str, words: list[str], good: bo
     assert accepted(text, words) is good
 
 
-# --- repeatable
-
-
 def test_greedy_answers_may_part_at_a_near_tie_only() -> None:
     one = said("a b c", ids=(1, 2, 3), logprobs=(-0.1, -0.7, -0.2))
     tie = said("a x c", ids=(1, 9, 3), logprobs=(-0.1, -0.72, -0.2))
@@ -210,6 +207,7 @@ PLAIN = said("one two three")
         (stream(seconds=20.0), {"speed": {"floor": 0.1}}, PASS, "10 events"),
         (stream(finish="length"), {}, FAIL, "finish reason length streamed, stop plain"),
         (said("one two three", times=(0.0, 99.0)), {}, PASS, "2 events"),
+        (said("one two three", times=(0.0, 5.0, 10.0)), {}, FAIL, "the stream drips: 0.20 tok/s"),
     ],
 )
 def test_a_stream_equals_the_plain_answer_and_does_not_drip(

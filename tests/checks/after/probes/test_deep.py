@@ -160,8 +160,9 @@ def test_batch_sizes_cover_the_captured_ones_and_the_gaps_between(
 )
 def test_no_batch_size_may_give_garbage_or_another_answer(wave: list[Answer], outcome: Outcome, words: str) -> None:
     context = server(running=3, graph_sizes=(1, 2))
-    verdict, _ = drive("batch-sweep", [[ONE], [ONE], [ONE, ONE], wave], context)
+    verdict, asked = drive("batch-sweep", [[ONE], [ONE], [ONE, ONE], wave], context)
     assert (verdict.outcome, words in verdict.message) == (outcome, True), verdict.message
+    assert all((ask.payload or {})["return_logprob"] for ask in asked)
 
 
 # --- the context's edge

@@ -85,6 +85,8 @@ def test_the_sentence_of_an_error_object_is_its_message() -> None:
         ([answer(0, error="connection refused", fault="refused")], "the request failed: connection refused"),
         ([answer(finish="abort")], "the request failed: aborted by the engine"),
         ([answer(500, body={"error": {"message": "boom"}})], "the request failed: HTTP 500: boom"),
+        ([answer(400, body={"error": {"message": "too long"}})], "the request failed: HTTP 400: too long"),
+        ([answer(501)], f"the request failed: HTTP 501, {NO_GENERATE}"),
         ([answer(500, path="/v1/chat/completions")], "the request failed: HTTP 500"),
         ([answer(), answer(500, path="/x"), answer(502, path="/x")], "2 of 3 requests failed: HTTP 500"),
         (
