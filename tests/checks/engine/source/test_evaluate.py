@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from checks.engine.source.evaluate import attribute, evaluate, members
+from checks.engine.source.evaluate import attribute, evaluate, extended, members
 from checks.engine.source.values import Class, Member, Opaque, Unresolved
 from tests.support.engine_sources import scope_of
 
@@ -131,6 +131,24 @@ def test_an_unresolved_expression_names_its_file_and_line() -> None:
         worth("A[9]")
     with pytest.raises(Unresolved, match=r"srt/main.py: no value"):
         evaluate(None, SCOPE)
+
+
+@pytest.mark.parametrize(
+    ("statement", "before", "after"),
+    [
+        ("L += A", ["x"], ["x", "a", "b"]),
+        ("L.append(N)", ["x"], ["x", 3]),
+        ("L.extend(A)", ["x"], ["x", "a", "b"]),
+        ("L.add(N)", {"x"}, {"x", 3}),
+        ("L.update({N})", {"x"}, {"x", 3}),
+        ("L.extend(Count)", [], [Member("ONE", 1), Member("TWO", 2)]),
+        ("L.sort()", ["x"], ["x"]),
+        ("L", ["x"], ["x"]),
+        ("pass", ["x"], ["x"]),
+    ],
+)
+def test_a_list_grows_by_the_statements_that_change_it(statement: str, before: Any, after: Any) -> None:
+    assert extended(before, ast.parse(statement).body[0], SCOPE) == after
 
 
 def test_local_names_go_before_those_of_the_file() -> None:

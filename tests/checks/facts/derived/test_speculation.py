@@ -118,8 +118,9 @@ def test_other_families_overlap_always_or_never() -> None:
     ("context", "past"), [(None, True), ("32768", True), ("32764", False), ("32765", True), ("4096", False)]
 )
 def test_verification_writes_past_the_context_by_its_draft_tokens(context: str | None, past: bool) -> None:
-    facts = {"num_steps": "3", "eagle_topk": "1", "model__max_position_embeddings": 32768}
-    assert of(**facts, **{"flag__context-length": context})["spec_past_context"] is past
+    facts: dict[str, Any] = {"num_steps": "3", "eagle_topk": "1", "model__max_position_embeddings": 32768}
+    facts["flag__context-length"] = context
+    assert of(**facts)["spec_past_context"] is past
 
 
 def test_without_a_known_limit_nothing_is_said_about_running_past_it() -> None:
