@@ -15,7 +15,7 @@ from checks.vocabulary import Finding, Remedy, Severity
 
 PREFIXES = ("SGLANG_", "SGL_")
 BOOLEANS = {"true", "1", "yes", "y", "false", "0", "no", "n"}  # EnvBool.parse, srt/environ.py
-NUMBERS: Mapping[str, Callable[[str], object]] = {"EnvInt": int, "EnvFloat": float}
+NUMBERS: Mapping[str, Callable[[str], object]] = {"EnvInt": int, "EnvFloat": float}  # EnvInt.parse, EnvFloat.parse
 OPTION = "--"
 
 
@@ -104,7 +104,7 @@ def _readable(value: str, kind: str) -> bool:
 
 
 def _unreadable(name: str, value: str, kind: str) -> Finding:
-    wanted = "true or false" if kind.startswith("EnvBool") else "a whole number" if kind == "EnvInt" else "a number"
+    wanted = {"EnvBool": "true or false", "EnvInt": "a whole number"}.get(kind.removesuffix("WithAlias"), "a number")
     return Finding(
         id="env-value-not-read",
         severity=Severity.WARNING,

@@ -19,6 +19,7 @@ SCHEMA = replace(
             "SGLANG_SHARE": "EnvFloat",
             "SGLANG_NAME": "EnvStr",
             "SGLANG_ALIAS": "EnvBoolWithAlias",
+            "SGLANG_COUNT_ALIAS": "EnvIntWithAlias",
         },
         mentioned=frozenset({"SGLANG_MENTIONED", "SGL_MENTIONED"}),
         deprecated={
@@ -82,6 +83,7 @@ def test_a_known_variable_with_a_readable_value_is_fine(name: str) -> None:
         ("SGLANG_COUNT", "16k", "a whole number"),
         ("SGLANG_COUNT", "--5", "a whole number"),
         ("SGLANG_COUNT", "²", "a whole number"),
+        ("SGLANG_COUNT_ALIAS", "many", "a whole number"),
         ("SGLANG_SHARE", "half", "a number"),
     ],
 )
