@@ -59,7 +59,8 @@ class LogVerdict(StrEnum):
 
     CAUSE = "cause"  # the cause of a failure is named
     UNKNOWN = "unknown"  # something failed, or was seen to, and nothing names why
-    HEALTHY = "healthy"  # the engine runs, or was still starting, and nothing failed
+    HEALTHY = "healthy"  # the engine answered, and nothing failed
+    STARTING = "starting"  # the log ends before the engine answered, and nothing has failed so far
     STOPPED = "stopped"  # the engine was asked to stop, and nothing had failed before
     NOT_A_LOG = "not-a-log"  # nothing in it looks like the log of an engine
 

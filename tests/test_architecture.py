@@ -62,7 +62,6 @@ def test_tests_mirror_the_tree(top: str) -> None:
 
 
 WITHOUT_OWN_TESTS = {
-    "during.root_cause": "tested through test_diagnosis and test_judgement",
     "during.signature_build": "tested through test_matching, which builds an index for each of its tests",
     "during.signature_index": "tested through test_matching, which writes an index down and reads it again",
 }

@@ -63,7 +63,7 @@ def headline(found: Diagnosis) -> str:
     match found.verdict:
         case LogVerdict.CAUSE if found.cause:
             return f"{found.cause.id}: {found.sentence}"
-        case LogVerdict.HEALTHY | LogVerdict.STOPPED:
+        case LogVerdict.HEALTHY | LogVerdict.STOPPED | LogVerdict.STARTING:
             return f"none: {found.sentence}"
         case _:
             return f"unknown: {found.sentence}"
@@ -97,9 +97,9 @@ def _sentence(judged: Judgement, site: RaiseSite | None) -> str:
             return f"{FOREIGN}, and nothing in it reports a failure"
         case LogVerdict.STOPPED:
             return f"stopped on request (line {ending.stop}); nothing failed before"
-        case LogVerdict.HEALTHY if phase == "serving":
-            return "serving; nothing failed"
         case LogVerdict.HEALTHY:
+            return "serving; nothing failed"
+        case LogVerdict.STARTING:
             return f"no failure so far{_in(phase)}{_moved(ending.last)}"
         case _:
             return _unknown(judged, site, phase)
@@ -232,6 +232,6 @@ def _starts_note(judged: Judgement, firsts: Sequence[int], before: Sequence[Judg
 def _end_of(judged: Judgement) -> str:
     if judged.cause:
         return f"`{judged.cause.rule.entry}`"
-    if judged.verdict in (LogVerdict.HEALTHY, LogVerdict.STOPPED, LogVerdict.NOT_A_LOG):
+    if judged.verdict not in (LogVerdict.CAUSE, LogVerdict.UNKNOWN):
         return "no failure"
     return judged.fingerprint or "unknown"

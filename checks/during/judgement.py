@@ -77,7 +77,10 @@ def _verdict(reading: Reading, ending: Ending, explained: bool, unsolved: bool) 
         return LogVerdict.UNKNOWN
     if reading.is_foreign:
         return LogVerdict.NOT_A_LOG
-    return LogVerdict.STOPPED if ending.stop else LogVerdict.HEALTHY
+    if ending.stop:
+        return LogVerdict.STOPPED
+    answered = ending.alive or reading.last_phase in ("serving", "stopping")
+    return LogVerdict.HEALTHY if answered else LogVerdict.STARTING
 
 
 def _hits(reading: Reading, incidents: Sequence[Incident], ending: Ending) -> list[Hit]:

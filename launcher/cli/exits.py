@@ -61,7 +61,7 @@ def of_diagnosis(found: Diagnosis) -> Exit:
             return Exit.BAD
         case LogVerdict.HEALTHY | LogVerdict.STOPPED:
             return Exit.OK
-        case LogVerdict.UNKNOWN | LogVerdict.NOT_A_LOG:
+        case LogVerdict.UNKNOWN | LogVerdict.STARTING | LogVerdict.NOT_A_LOG:
             return Exit.INCONCLUSIVE
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from checks.vocabulary import LogVerdict
 from launcher.flows.diagnose.run_diagnosis import diagnose_run
 from launcher.run.store import Run, State
 
@@ -28,7 +29,7 @@ def unknowns(runs: Iterable[Run]) -> tuple[Unknown, ...]:
     groups: dict[str, list[tuple[Run, dict[str, Any]]]] = {}
     for run in runs:
         gist = _gist(run)
-        if gist and not gist["cause"] and not gist["healthy"]:
+        if gist and gist.get("verdict", LogVerdict.UNKNOWN) == LogVerdict.UNKNOWN and not gist["cause"]:
             groups.setdefault(gist["fingerprint"] or "without fingerprint", []).append((run, gist))
     found = (_unknown(name, members) for name, members in groups.items())
     return tuple(sorted(found, key=lambda item: (-len(item.runs), item.fingerprint)))

@@ -76,7 +76,8 @@ def hit(index: Index, entry: str, incident: int = 0, number: int = 5, **captures
 
 
 EMPTY = Scanned(lines=(), total_lines=0, total_bytes=0, dropped_regions=0)
-HEALTHY, STOPPED, UNKNOWN, FOREIGN = LogVerdict.HEALTHY, LogVerdict.STOPPED, LogVerdict.UNKNOWN, LogVerdict.NOT_A_LOG
+HEALTHY, STARTING, STOPPED = LogVerdict.HEALTHY, LogVerdict.STARTING, LogVerdict.STOPPED
+UNKNOWN, FOREIGN = LogVerdict.UNKNOWN, LogVerdict.NOT_A_LOG
 OPEN = trace(3)
 
 
@@ -87,12 +88,12 @@ OPEN = trace(3)
         (FOREIGN, "", {}, "this does not look like an SGLang log, and nothing in it reports a failure"),
         (STOPPED, "serving", {"ending": Ending(stop=9)}, "stopped on request (line 9); nothing failed before"),
         (HEALTHY, "serving", {}, "serving; nothing failed"),
-        (HEALTHY, "", {}, "no failure so far; in phase `import`"),
+        (STARTING, "", {}, "no failure so far"),
         (
-            HEALTHY,
+            STARTING,
             "weights",
             {"ending": Ending(last=MOVED)},
-            "no failure so far; in phase `weights`; last sign of progress: line 7 at 15:25:07: Decode batch",
+            "no failure so far in phase `weights`; last sign of progress: line 7 at 15:25:07: Decode batch",
         ),
         (UNKNOWN, "serving", {"open": (OPEN,)}, "ValueError: bad (line 3)"),
         (
@@ -266,8 +267,8 @@ def test_several_starts_are_counted_and_their_ends_compared(index: Index) -> Non
 @pytest.mark.parametrize(
     ("incident", "text"),
     [
-        (trace(3, "one\ntwo"), "ValueError: one (line 3)"),
-        (trace(3, ""), "ValueError: without a message (line 3)"),
+        (trace(3, "one\ntwo"), "ValueError: one two (line 3)"),
+        (trace(3, ""), "ValueError without a message (line 3)"),
         (Incident(kind="line", lines=(Line(number=4, text=" odd "), Line(number=5, text="end"))), "end (line 4)"),
         (Incident(kind="fatal", lines=(Line(number=4, text="Abort"), Line(number=5, text="x"))), "Abort (line 4)"),
         (Incident(kind="usage", lines=(Line(number=4, text="u" * 300),)), f"{'u' * 200} (line 4)"),

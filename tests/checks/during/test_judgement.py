@@ -54,7 +54,7 @@ def judged(index: Index, log: str, **known: Any) -> Judgement:
     [
         ("", LogVerdict.NOT_A_LOG),
         ("hello\n", LogVerdict.NOT_A_LOG),
-        (AT.format(0) + "server_args=ServerArgs(x=1)\n", LogVerdict.HEALTHY),
+        (AT.format(0) + "server_args=ServerArgs(x=1)\n", LogVerdict.STARTING),
         (READY, LogVerdict.HEALTHY),
         (READY + STOP, LogVerdict.STOPPED),
         (READY + STOP + trace(31, "ValueError: alpha"), LogVerdict.STOPPED),

@@ -9,6 +9,7 @@ import pytest
 from checks.after.probes.basic import accepted, garbage_of
 from checks.after.probes.context import Context, Server
 from checks.after.probes.exchange import Answer
+from checks.after.probes.expectations import parse_expect
 from checks.vocabulary import Outcome
 from tests.support.driving import drive, said
 
@@ -19,7 +20,7 @@ NO_TEMPLATE = Answer(path="/v1/chat/completions", status=400, body={"message": "
 
 
 def expecting(**expect: Any) -> Context:
-    return Context(server=Server(model="smol", running=8), expect=expect)
+    return Context(server=Server(model="smol", running=8), expect=parse_expect(expect))
 
 
 ASKED_AT_ONCE = {

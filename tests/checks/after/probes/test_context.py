@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from checks.after.probes.context import Context, Server, parse_baseline, parse_server
+from checks.after.probes.expect import NO_EXPECTATIONS
+from checks.after.probes.expectations import parse_expect
 
 
 @pytest.mark.parametrize(
@@ -76,10 +79,10 @@ def test_true_is_no_number() -> None:
 
 @pytest.mark.parametrize(
     ("expect", "server", "model"),
-    [({"model": "mine"}, "smol", "mine"), ({}, "smol", "smol"), ({}, "", "default"), ({"model": ""}, "smol", "smol")],
+    [({"model": "mine"}, "smol", "mine"), ({}, "smol", "smol"), ({}, "", "default")],
 )
 def test_requests_name_the_expected_model(expect: dict[str, Any], server: str, model: str) -> None:
-    assert Context(server=Server(model=server), expect=expect).model == model
+    assert Context(server=Server(model=server), expect=parse_expect(expect)).model == model
 
 
 @pytest.mark.parametrize(
@@ -98,7 +101,10 @@ def test_requests_name_the_expected_model(expect: dict[str, Any], server: str, m
 def test_no_more_requests_are_in_flight_than_the_server_decodes(
     running: int | None, wished: int | None, allowed: int
 ) -> None:
-    assert Context(server=Server(running=running), expect={"concurrency": wished}).concurrency == allowed
+    assert (
+        Context(server=Server(running=running), expect=replace(NO_EXPECTATIONS, concurrency=wished)).concurrency
+        == allowed
+    )
 
 
 @pytest.mark.parametrize(
@@ -106,16 +112,7 @@ def test_no_more_requests_are_in_flight_than_the_server_decodes(
     [("smoke", {}, 30), ("soak", {}, 30), ("standard", {}, 120), ("full", {}, 120), ("smoke", {"timeout": 5}, 5)],
 )
 def test_the_patience_with_a_request_depends_on_the_suite(suite: str, expect: dict[str, Any], seconds: float) -> None:
-    assert Context(server=Server(), suite=suite, expect=expect).timeout == seconds
-
-
-def test_a_wish_is_looked_up_in_its_section() -> None:
-    context = Context(server=Server(), expect={"speed": {"floor": 2, "margin": None}, "odd": 3})
-    assert context.wish("speed", "floor", 1.0) == 2
-    assert context.wish("speed", "margin", 1.0) is None
-    assert (
-        context.wish("speed", "absent", 1.0) == context.wish("odd", "floor", 1.0) == context.wish("no", "x", 1.0) == 1
-    )
+    assert Context(server=Server(), suite=suite, expect=parse_expect(expect)).timeout == seconds
 
 
 # --- the baseline

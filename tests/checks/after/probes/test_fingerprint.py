@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from checks.after.probes.context import Baseline, Context, Server
 from checks.after.probes.exchange import Answer
+from checks.after.probes.expectations import parse_expect
 from checks.after.probes.fingerprint import (
     Samples,
     judge_answers,
@@ -76,7 +77,7 @@ def test_divergence_is_never_negative(one: list[float], other: list[float]) -> N
 def test_divergence_is_judged_by_its_interval(
     now: list[dict[int, float]], expect: dict[str, Any], outcome: Outcome
 ) -> None:
-    verdict = judge_rows(FINGERPRINT, Context(server=Server(), expect=expect), [ROW] * 12, now)
+    verdict = judge_rows(FINGERPRINT, Context(server=Server(), expect=parse_expect(expect)), [ROW] * 12, now)
     assert verdict.outcome is outcome, verdict.message
     assert (verdict.figures["positions"], verdict.figures["lost_tops"]) == (12, 0)
 

@@ -8,6 +8,7 @@ import pytest
 
 from checks.after.probes.context import Context, Server
 from checks.after.probes.exchange import Answer
+from checks.after.probes.expectations import parse_expect
 from checks.after.probes.requests import (
     HEALTH,
     agreement,
@@ -21,7 +22,7 @@ from tests.support.driving import said
 
 
 def context(**expect: Any) -> Context:
-    return Context(server=Server(model="smol"), expect=expect)
+    return Context(server=Server(model="smol"), expect=parse_expect(expect))
 
 
 def test_a_text_and_token_ids_are_sent_greedily() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from checks.vocabulary import LogVerdict
 from launcher.cli.app import DIAGNOSE
 from launcher.cli.app import run as command
 from launcher.flows.diagnose.run_diagnosis import diagnose_run
@@ -106,4 +107,4 @@ def test_a_stall_that_passed_is_forgotten(store: RunStore) -> None:
     run = made(store, START, "stalled")
     run.append_event({**STALL, "doing": "?"})
     run.append_event({"event": "Resumed", "at": 330.0, "phase": "weights"})
-    assert diagnose_run(run).healthy
+    assert diagnose_run(run).verdict is LogVerdict.STARTING
