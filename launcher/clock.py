@@ -1,4 +1,7 @@
-"""Time, handed in so that flows can be tested without waiting."""
+"""Time as an argument, so that flows can be tested without waiting.
+
+Only this module and the programs sent to the host import `time`; tests pass a clock that advances when it sleeps.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,20 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What flows know of time."""
+    """The time functions that flows may use."""
 
     def now(self) -> datetime:
-        """Wall time in UTC."""
+        """Return the wall time in UTC."""
 
     def monotonic(self) -> float:
-        """Seconds that never run backwards."""
+        """Return seconds from a clock that never runs backwards."""
 
     def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait for that many seconds."""
 
 
 class SystemClock:
-    """The real one."""
+    """The clock of this machine."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)

@@ -1,10 +1,13 @@
-"""Errors that a user can act on: what happened, where, and a hint with a command to paste."""
+"""Errors that a user can act on: what happened, where, and a hint with a command to paste.
+
+This module only defines them. `cli.exits` maps each class to an exit code; anything else that is raised is a bug.
+"""
 
 from __future__ import annotations
 
 
 class LauncherError(Exception):
-    """Base of every expected error. The exit code of each subclass is in `cli.exits`."""
+    """Base of every expected error; `cli.exits` holds the exit code of each subclass."""
 
     def __init__(self, message: str, *, where: str = "", hint: str = "") -> None:
         super().__init__(message)
@@ -14,11 +17,11 @@ class LauncherError(Exception):
 
 
 class ProfileError(LauncherError):
-    """A profile, inventory or other file of the user is wrong; `where` is file:line:column."""
+    """A profile, the inventory or another file of the user is invalid; `where` is file:line:column."""
 
 
 class UsageError(LauncherError):
-    """The command line asks for something that does not exist or does not fit together."""
+    """The command line names something that does not exist, or combines arguments that exclude each other."""
 
 
 class PlanRefused(LauncherError):
@@ -26,16 +29,16 @@ class PlanRefused(LauncherError):
 
 
 class HostUnreachable(LauncherError):
-    """No connection to the host, or the connection is gone."""
+    """The host cannot be reached, or the connection to it was lost."""
 
 
 class TransportTimeout(LauncherError):
-    """A command on the host did not end in its time."""
+    """A command on the host did not finish within its timeout."""
 
 
 class HostCommandFailed(LauncherError):
-    """A program of ours on the host failed in a way it should not."""
+    """A program that the launcher runs on the host failed unexpectedly."""
 
 
 class RunNotFound(LauncherError):
-    """No run of that id."""
+    """No run, or more than one, matches the id that was given."""

@@ -1,8 +1,8 @@
 """Keeps the compiled knowledge as one document in the user's cache: 4 ms to read instead of 1.4 s to build.
 
-The document has two sections, for logs and for launches, and only the wanted one is decoded. It belongs to one state of
-the knowledge files and of the code that compiles them; any change of either builds a new one. A cache that cannot be
-written costs time, nothing else.
+The document has two sections, one for logs and one for launches, and only the section that is needed is decoded. It is
+valid for one state of the knowledge files and of the code that compiles them; any change to either builds a new one. If
+the cache cannot be written, the only cost is time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from checks.during.signature_index import Index
 T = TypeVar("T")
 _CODE = KNOWLEDGE.parent
 _BUILDERS = ("", "catalog", "before", "during", "during/log")
-"""Folders of `checks` whose code decides what the document holds."""
+"""Folders of `checks` whose code determines the content of the document."""
 
 
 class _Document(Struct, frozen=True):
@@ -35,17 +35,17 @@ class _Document(Struct, frozen=True):
 
 
 def index(root: Path = KNOWLEDGE, cache: Path | None = None) -> Index:
-    """The log side of the knowledge under `root`. Raises YamlError when an entry is malformed."""
-    return _kept(lambda document: signature_index.decode(bytes(document.log)), root, cache)
+    """Return the knowledge under `root` that reading a log needs. Raises YamlError when an entry is malformed."""
+    return _cached(lambda document: signature_index.decode(bytes(document.log)), root, cache)
 
 
 def rules(root: Path = KNOWLEDGE, cache: Path | None = None) -> tuple[Rules, ...]:
-    """The launch side of the knowledge under `root`. Raises YamlError when an entry is malformed."""
-    return _kept(lambda document: rule_index.load(bytes(document.before)), root, cache)
+    """Return the knowledge under `root` that checking a launch needs. Raises YamlError when an entry is malformed."""
+    return _cached(lambda document: rule_index.load(bytes(document.before)), root, cache)
 
 
-def _kept(section: Callable[[_Document], T], root: Path, cache: Path | None) -> T:
-    path = (cache or cache_folder()) / f"knowledge-{_state(root)}.json"
+def _cached(section: Callable[[_Document], T], root: Path, cache: Path | None) -> T:
+    path = (cache or cache_folder()) / f"knowledge-{_digest(root)}.json"
     with suppress(OSError, ValueError):
         return section(msgspec.json.decode(path.read_bytes(), type=_Document))
     document = _build(root)
@@ -55,19 +55,19 @@ def _kept(section: Callable[[_Document], T], root: Path, cache: Path | None) -> 
 
 
 def _build(root: Path) -> _Document:
-    from checks.during.signature_build import build  # rare: not loaded where the document is ready
+    from checks.during.signature_build import build  # rarely needed: not loaded when the document is cached
 
     return _Document(log=Raw(signature_index.encode(build(root))), before=Raw(rule_index.build(root)))
 
 
 def cache_folder() -> Path:
-    """`$XDG_CACHE_HOME/sglang-launcher`, by default under `~/.cache`."""
+    """Return `$XDG_CACHE_HOME/sglang-launcher`; the default is `~/.cache/sglang-launcher`."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "sglang-launcher"
 
 
-def _state(root: Path) -> str:
-    """A digest of what the document was made from, without reading it: 350 stat calls take 2 ms."""
+def _digest(root: Path) -> str:
+    """Return a digest of the document's sources without reading them: 350 stat calls take 2 ms."""
     rows = [f"{root}"]
     rows += [f"code {row}" for folder in _BUILDERS for row in _stats(_CODE / folder, "", ".py")]
     rows += [f"fragments {row}" for row in _stats(root, "", "fragments.yaml")]
@@ -78,12 +78,12 @@ def _state(root: Path) -> str:
 
 
 def _stats(folder: Path, below: str, suffix: str = "") -> Iterator[str]:
-    """Name, size and time of change of each entry of a folder, or of a file `below` each of them."""
+    """Yield name, size and modification time of each entry of a folder, or of the file `below` each entry."""
     for item in sorted(_entries(folder), key=lambda entry: entry.name):
         if item.name.endswith(suffix):
             with suppress(OSError):
-                facts = os.stat(f"{item.path}{below}")  # noqa: PTH116  # a Path for each takes three times as long
-                yield f"{item.name} {facts.st_size} {facts.st_mtime_ns}"
+                status = os.stat(f"{item.path}{below}")  # noqa: PTH116  # Path.stat takes three times as long
+                yield f"{item.name} {status.st_size} {status.st_mtime_ns}"
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
@@ -95,8 +95,8 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def _write(path: Path, document: bytes) -> None:
-    """Atomically, leaving one file: the ones of older states are removed."""
-    import tempfile  # it loads `random` and OpenSSL; writing is rare
+    """Write the document atomically and remove the documents of older states."""
+    import tempfile  # imported here because it loads `random` and OpenSSL, and writing is rare
 
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-")

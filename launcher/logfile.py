@@ -1,5 +1,7 @@
-"""A log file of any size as byte chunks: plain, .gz, .xz, .zst, or standard input. Only opening; see
-`checks.during.log.scan`."""
+"""Opens a log file of any size and yields its bytes in chunks: plain, .gz, .xz, .zst, or standard input.
+
+The bytes are not interpreted; `checks.during.log.scan` does that.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,10 @@ _MAGIC = ((b"\x1f\x8b", "gz"), (b"\xfd7zXZ\x00", "xz"), (b"\x28\xb5\x2f\xfd", "z
 
 
 def chunks(name: str) -> Iterator[bytes]:
-    """The content of a file, unpacked; `-` is standard input. Raises UsageError when it cannot be read.
+    """Yield the decompressed content of a file; `-` is standard input. Raises UsageError when it cannot be read.
 
-    The packing is told from the first bytes, not from the name. A packed file that ends too early gives what it holds.
+    The compression is recognised by the first bytes, not by the name. A truncated archive yields its content up to the
+    cut.
     """
     if name == "-":
         yield from _read(sys.stdin.buffer, "standard input")
@@ -29,18 +32,18 @@ def chunks(name: str) -> Iterator[bytes]:
             start = raw.read(8)
             raw.seek(0)
             kind = next((kind for magic, kind in _MAGIC if start.startswith(magic)), "")
-            yield from _unpacked(raw, kind, name)
+            yield from _decompressed(raw, kind, name)
     except OSError as error:
-        hint = "is a run meant? `diagnose run ID`" if "/" not in name and not path.exists() else ""
-        raise UsageError(f"cannot read {name}: {error.strerror or error}", hint=hint) from error
+        hint = "to diagnose a run: `diagnose run ID`" if "/" not in name and not path.exists() else ""
+        raise UsageError(f"cannot read `{name}`: {error.strerror or error}", hint=hint) from error
 
 
-def _unpacked(raw: IO[bytes], kind: str, name: str) -> Iterator[bytes]:
+def _decompressed(raw: IO[bytes], kind: str, name: str) -> Iterator[bytes]:
     if not kind:
         yield from _read(raw, name)
         return
-    with _opener(raw, kind) as unpacked:
-        yield from _read(unpacked, name)
+    with _opener(raw, kind) as stream:
+        yield from _read(stream, name)
 
 
 def _opener(raw: IO[bytes], kind: str) -> AbstractContextManager[Any]:
@@ -60,17 +63,17 @@ def _opener(raw: IO[bytes], kind: str) -> AbstractContextManager[Any]:
 
 
 def _read(stream: Any, name: str) -> Iterator[bytes]:
-    any_seen = False
+    any_chunk = False
     while True:
         try:
             chunk = stream.read(CHUNK_BYTES)
-        except EOFError:  # cut while it was being packed: what came so far counts
+        except EOFError:  # a truncated archive: the content up to the cut counts
             return
         except Exception as error:
-            if any_seen:
+            if any_chunk:
                 return
-            raise UsageError(f"cannot unpack {name}: {error}") from error
+            raise UsageError(f"cannot decompress `{name}`: {error}") from error
         if not chunk:
             return
-        any_seen = True
+        any_chunk = True
         yield chunk

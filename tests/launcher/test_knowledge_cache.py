@@ -17,7 +17,7 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def test_the_second_reading_comes_from_the_cache(root: Path, tmp_path: Path) -> None:
+def test_the_second_call_reads_the_cache(root: Path, tmp_path: Path) -> None:
     first = knowledge_cache.index(root, tmp_path / "cache")
     [path] = (tmp_path / "cache").iterdir()
     document = json.loads(path.read_text())
@@ -27,7 +27,7 @@ def test_the_second_reading_comes_from_the_cache(root: Path, tmp_path: Path) -> 
     assert first.rules[0].all == ("first words",)
 
 
-def test_a_changed_entry_is_read_again_and_the_old_state_removed(root: Path, tmp_path: Path) -> None:
+def test_a_changed_entry_builds_a_new_document_and_removes_the_old_one(root: Path, tmp_path: Path) -> None:
     knowledge_cache.index(root, tmp_path / "cache")
     (root / "causes" / "one" / "cause.yaml").write_text("title: one\nduring:\n  - all: [quite other words]\n")
     assert knowledge_cache.index(root, tmp_path / "cache").rules[0].all == ("quite other words",)
@@ -41,7 +41,7 @@ def test_a_changed_fragment_is_read_again(root: Path, tmp_path: Path) -> None:
     assert knowledge_cache.index(root, tmp_path / "cache").rules[0].all == ("x (?:other words)",)
 
 
-def test_a_broken_cache_is_built_again(root: Path, tmp_path: Path) -> None:
+def test_a_broken_cache_is_rebuilt(root: Path, tmp_path: Path) -> None:
     knowledge_cache.index(root, tmp_path / "cache")
     [path] = (tmp_path / "cache").iterdir()
     for damage in ("", "[]", '{"rules": 3}', "\x00"):
@@ -49,12 +49,12 @@ def test_a_broken_cache_is_built_again(root: Path, tmp_path: Path) -> None:
         assert knowledge_cache.index(root, tmp_path / "cache").rules[0].all == ("first words",)
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(root: Path, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_ignored(root: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     assert knowledge_cache.index(root, tmp_path / "file" / "cache").rules
 
 
-def test_a_malformed_entry_is_named_with_its_line(root: Path, tmp_path: Path) -> None:
+def test_a_malformed_entry_is_reported_with_its_line(root: Path, tmp_path: Path) -> None:
     (root / "causes" / "one" / "cause.yaml").write_text("title: one\nduring:\n  - al: [x]\n")
     with pytest.raises(YamlError, match=r"causes/one/cause.yaml:3:5: unknown key `al`"):
         knowledge_cache.index(root, tmp_path / "cache")

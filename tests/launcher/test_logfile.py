@@ -22,28 +22,28 @@ TEXT = b"[2026-11-29 15:16:18] hello\n" * 5000
         ("no-suffix", zstandard.ZstdCompressor().compress),
     ],
 )
-def test_a_log_is_unpacked_by_its_first_bytes(tmp_path: Path, name: str, pack: object) -> None:
+def test_compression_is_recognised_by_the_first_bytes(tmp_path: Path, name: str, pack: object) -> None:
     path = tmp_path / name
     path.write_bytes(pack(TEXT))  # type: ignore[operator]
     assert b"".join(chunks(str(path))) == TEXT
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
-def test_of_a_cut_archive_the_beginning_is_read(tmp_path: Path, pack: object) -> None:
+def test_a_truncated_archive_yields_its_beginning(tmp_path: Path, pack: object) -> None:
     text = bytes(range(10, 256)) * 20_000
     path = tmp_path / "a"
     packed = pack(text)  # type: ignore[operator]
     path.write_bytes(packed[: len(packed) - 20])
-    found = b"".join(chunks(str(path)))
-    assert text.startswith(found)
+    content = b"".join(chunks(str(path)))
+    assert content and text.startswith(content)
 
 
-def test_standard_input_is_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dash_means_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(TEXT)))
     assert b"".join(chunks("-")) == TEXT
 
 
-def test_a_file_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+def test_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot read"):
         list(chunks(str(tmp_path / "none.log")))
 

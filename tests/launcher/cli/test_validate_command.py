@@ -151,7 +151,7 @@ def test_a_server_with_a_key_is_validated_and_the_key_is_written_nowhere(
     [
         ((), "the server wants an API key (HTTP 401)"),
         (("--api-key-env", "WRONG_KEY"), "the server refuses this API key (HTTP 401)"),
-        (("--api-key-env", "NO_SUCH_KEY"), "the secret NO_SUCH_KEY is not set here"),
+        (("--api-key-env", "NO_SUCH_KEY"), "the secret `NO_SUCH_KEY` is not set in this environment"),
         (("--api-key-env", "BROKEN_KEY"), "the key in BROKEN_KEY holds"),
     ],
 )
@@ -180,7 +180,7 @@ def test_a_run_is_validated_with_the_key_of_its_profile(cli: Cli, monkeypatch: p
     with serving(api_key=KEY) as (port, _):
         run = planned_run(port, cli.folder, secret_flags={"api-key": "SERVER_KEY"})
         code, _, err = cli("validate", run.id)
-        assert (code, "SERVER_KEY is not set here" in err) == (2, True), err
+        assert (code, "`SERVER_KEY` is not set in this environment" in err) == (2, True), err
         monkeypatch.setenv("SERVER_KEY", KEY)
         code, out, err = cli("validate", run.id)
     assert (code, "correct" in out) == (0, True), err

@@ -164,7 +164,7 @@ def test_a_run_whose_secret_is_not_set_here_is_not_stopped(host: Bench, monkeypa
     run = host.launch("healthy", envs=("HF_TOKEN",)).run
     assert run is not None
     monkeypatch.delenv("HF_TOKEN")
-    with pytest.raises(UsageError, match="the secret HF_TOKEN is not set here"):
+    with pytest.raises(UsageError, match="the secret `HF_TOKEN` is not set in this environment"):
         host_tier(host.context, [pair(host)], host.host, HostTier(), MEASURED)
     assert running(host) == [run.id]
 
