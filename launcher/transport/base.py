@@ -1,8 +1,8 @@
-"""What a flow may ask of a machine: run a program, move bytes, open a TCP stream. One implementation per way there.
+"""What a flow may ask of a machine: run a program, stream its output, open a TCP stream.
 
-`ssh` is the only module that knows paramiko, `local` the only one that knows subprocess, `recorded` plays a recorded
-run. What executes programs is held to `test_contract`; what a run asks is answered in one form by all three
-(`test_run_contract`).
+There are three implementations: `ssh` (only the `ssh*` modules know paramiko), `local` (the only module that knows
+subprocess) and `recorded`, which replays a recorded run. `test_contract` covers the two that execute programs;
+`test_run_contract` checks that all three answer the requests of a run in the same form.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from msgspec import Struct, field
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """One program to run on the machine. Quoting is the transport's work: argv holds plain words, nothing is expanded.
+    """One program to run on the machine. The transport does the quoting: argv holds plain words, nothing is expanded.
 
-    Words and `env` can be read by every user of the machine (ps); a secret goes through `stdin` or a file.
+    Every user of the machine can read `argv` and `env` (ps); pass a secret through `stdin` or a file.
     """
 
     argv: tuple[str, ...]
-    label: str  # what it is for, in one word: shown in errors, the key under which replay answers
+    label: str  # the purpose in one word: shown in errors, and the key by which `recorded` finds the answer
     stdin: bytes = b""
     env: Mapping[str, str] = field(default_factory=dict)
-    cwd: str = ""  # the home directory when empty; exit code 126 when it cannot be entered
-    timeout: float = 60.0  # seconds; TransportTimeout afterwards
+    cwd: str = ""  # empty: the home directory; exit code 126 when the directory cannot be entered
+    timeout: float = 60.0  # seconds until TransportTimeout
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """How a command ended. `exit` is negative for a signal (-9), as in `subprocess`, and 127 for a missing program."""
+    """How a command ended. `exit` is the negated signal number (-9), as in `subprocess`; 127 is a missing program."""
 
     exit: int
     stdout: bytes
@@ -38,43 +38,43 @@ class Result(Struct, frozen=True, kw_only=True):
 
 
 class Stream(Protocol):
-    """Output of a long-running command, as it comes."""
+    """The output of a long-running command as it arrives."""
 
     def __iter__(self) -> Iterator[bytes]:
-        """Chunks of standard output, b"" at least once a second when there is none. Ends when the command ends.
+        """Yield chunks of standard output, b"" at least once a second while there is none, until the command ends.
 
-        Raises HostUnreachable when the connection is lost before.
+        Raises HostUnreachable when the connection is lost before the command ends.
         """
 
     def result(self) -> Result:
-        """How the command ended, once the chunks are used up; its stdout is empty."""
+        """Return how the command ended, after the last chunk; `stdout` of the result is empty."""
 
     def close(self) -> None:
-        """End the command, with what it left in its process group, and the iteration; twice is fine."""
+        """End the command, its process group and the iteration. May be called twice."""
 
 
 class Transport(Protocol):
-    """One machine, one connection."""
+    """A connection to one machine."""
 
     @property
     def name(self) -> str:
-        """The host as the user named it."""
+        """The host name that the user gave."""
 
     def run(self, command: Command) -> Result:
-        """Run to the end, which is when every holder of its output has closed it.
+        """Run a command until every process that holds its output has closed it.
 
-        Raises HostUnreachable; TransportTimeout, and the command's process group has been ended; HostCommandFailed when
-        the login shell does not run commands.
+        Raises HostUnreachable; TransportTimeout, after ending the command's process group; HostCommandFailed when the
+        login shell does not run commands.
         """
 
     def stream(self, command: Command) -> Stream:
-        """Start a command and read its output as it comes; `timeout` bounds the start only."""
+        """Start a command and return its output as a Stream; `timeout` limits only the start."""
 
     def connect(self, host: str, port: int, timeout: float) -> socket.socket:
-        """A TCP stream to host:port as seen from the machine.
+        """Open a TCP stream to host:port as seen from the machine.
 
         Raises ConnectionRefusedError, TimeoutError, HostUnreachable.
         """
 
     def close(self) -> None:
-        """End the connection; twice is fine."""
+        """Close the connection. May be called twice."""

@@ -1,4 +1,7 @@
-"""A Host becomes a Transport. paramiko is loaded only for a remote one."""
+"""Connects to a Host: the one place that chooses between local, SSH and recorded.
+
+paramiko is loaded only for a remote host. Which machine a name means is decided in `inventory`.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,12 @@ from launcher.transport.recorded import ReplayTransport
 
 
 def connect(host: Host) -> Transport:
-    """Connect now. Raises HostUnreachable."""
+    """Return an open connection to the host. Raises HostUnreachable, and UsageError for a folder without a run."""
     if host.replay is not None:
         return ReplayTransport(host.replay)
     if host.ssh is None:
         return LocalTransport(host.name)
-    from launcher.transport.ssh import SshTransport  # 170 ms that `--host local` need not pay
+    from launcher.transport.ssh import SshTransport  # takes 170 ms, which `--host local` does not need
 
     transport = SshTransport(host.ssh)
     transport.open()

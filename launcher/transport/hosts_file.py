@@ -1,6 +1,7 @@
-"""The one reader of `hosts.yaml`: each entry becomes a typed record once, for launches and for the gate alike.
+"""The only reader of `hosts.yaml`: it turns each entry into a typed record, for launches and for the gate.
 
-What a name means (`user@name:port`, ssh_config) is `inventory`; JSON values and recorded facts are the gate's business.
+`inventory` resolves a name (`user@name:port`, ssh_config) to a machine; the gate reads the recorded facts that an entry
+names.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from launcher.transport.target import parse_destination
 
 LOCAL = "local"
 DEFAULT_WORK_DIR = "~/.sglang-launcher"
-_WAY = ("address", "user", "port", "identity_files", "proxy_jump", "proxy_command")
-_MACHINE = ("python", "work_dir", "env", "cuda_home", "engine", "facts")
-KEYS = (*_WAY, *_MACHINE)
-"""Keys of an entry; that of `local` has no way to it, and so only the latter ones."""
+_CONNECTION_KEYS = ("address", "user", "port", "identity_files", "proxy_jump", "proxy_command")
+_MACHINE_KEYS = ("python", "work_dir", "env", "cuda_home", "engine", "facts")
+KEYS = (*_CONNECTION_KEYS, *_MACHINE_KEYS)
+"""Keys of an entry. The entry of `local` needs no connection, so it has only the second group."""
 
 
 class HostEntry(Struct, frozen=True, kw_only=True):
-    """What the inventory says of one machine. Empty: not said."""
+    """The inventory entry of one machine. An empty field is not set in the file."""
 
     name: str
     where: str  # file:line:column of the entry
@@ -36,18 +37,18 @@ class HostEntry(Struct, frozen=True, kw_only=True):
     identity_files: tuple[Path, ...] = ()
     proxy_jump: str = ""
     proxy_command: str = ""
-    python: str = ""  # the Python that has the engine
+    python: str = ""  # the interpreter of the engine's environment
     work_dir: str = DEFAULT_WORK_DIR  # `~` is the home directory on the host
-    env: Mapping[str, str] = field(default_factory=dict)  # for everything that is started there, CUDA_HOME included
-    engine: str = ""  # the release that is installed there, for checks without the machine
-    facts: Path | None = None  # recorded facts, relative to the file
+    env: Mapping[str, str] = field(default_factory=dict)  # environment of every server on this host, CUDA_HOME included
+    engine: str = ""  # the installed release, for checks that run without the machine
+    facts: Path | None = None  # file of recorded facts, relative to hosts.yaml
 
 
 class HostsFile:
-    """One inventory. A faulty entry fails when it is asked for and disturbs no other."""
+    """One inventory file. An invalid entry fails only when it is requested; the other entries stay usable."""
 
     def __init__(self, path: Path) -> None:
-        """Raises ProfileError for a file that cannot be read as an inventory."""
+        """Read the file. Raises ProfileError when it is not an inventory."""
         self.path = path
         try:
             hosts = yaml_reader.read(path).mapping(("hosts",)).get("hosts")
@@ -57,18 +58,18 @@ class HostsFile:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the hosts, in the order of the file."""
+        """The host names, in the order of the file."""
         return tuple(self._nodes)
 
     def entry(self, name: str) -> HostEntry | None:
-        """The entry of that name; None when there is none. Raises ProfileError with the position of a fault."""
+        """Return the entry of that name, or None. Raises ProfileError with the position of the fault."""
         node = self._nodes.get(name)
         if node is None:
             return None
         if node.value is None:
             return HostEntry(name=name, where=node.where, places={})
         try:
-            _check(node, _MACHINE if name == LOCAL else KEYS)
+            _check(node, _MACHINE_KEYS if name == LOCAL else KEYS)
         except YamlError as error:
             raise ProfileError(error.message, where=error.where, hint=error.hint) from error
         return _entry(name, node)
@@ -102,11 +103,11 @@ def _entry(name: str, node: Node) -> HostEntry:
 
 
 def _check(node: Node, allowed: tuple[str, ...]) -> None:
-    """Every value has its type, so that what follows can read without care."""
+    """Check the type of every value, so that `_entry` can read them without further checks."""
     for key, child in node.mapping(allowed).items():
         match key:
             case _ if child.value is None:
-                raise child.fail(f"`{key}` is empty", "leave the key out")
+                raise child.fail(f"`{key}` is empty", "set a value or remove the key")
             case "port":
                 if type(child.value) is not int or not 0 < child.value < 65536:
                     raise child.fail("expected a TCP port from 1 to 65535")
@@ -128,9 +129,9 @@ def _check(node: Node, allowed: tuple[str, ...]) -> None:
 def _check_env(node: Node) -> None:
     for name, value in node.mapping().items():
         if not ENV_NAME.match(name):
-            raise YamlError(f"{name!r} is no name of an environment variable", node.key_where(name))
+            raise YamlError(f"invalid environment variable name {name!r}", node.key_where(name))
         if "\0" in value.text():
-            raise value.fail("a NUL byte")
+            raise value.fail("the value contains a NUL byte")
 
 
 def _check_address(node: Node) -> None:
@@ -139,7 +140,7 @@ def _check_address(node: Node) -> None:
     except UsageError as error:
         raise node.fail(error.message, error.hint) from error
     if parsed.user or parsed.port:
-        raise node.fail("write user and port as keys of their own", "`user:`, `port:`")
+        raise node.fail("user and port are separate keys", "write `user: NAME` and `port: NUMBER`")
 
 
 def _check_jumps(node: Node) -> None:
@@ -147,4 +148,4 @@ def _check_jumps(node: Node) -> None:
         for hop in node.text().split(","):
             parse_destination(hop.strip())
     except UsageError as error:
-        raise node.fail(error.message, "write `host`, or a chain `first,second`") from error
+        raise node.fail(error.message, "write `host`, or `first,second` for a chain") from error

@@ -1,7 +1,7 @@
-"""Which machine is meant by a name: an entry of `hosts.yaml`, and OpenSSH's own configuration behind it.
+"""Resolves a host name to a machine: an entry of `hosts.yaml`, completed by OpenSSH's own configuration.
 
-The inventory is optional and says what ssh cannot know: the engine's Python, where runs are kept. The way there is
-OpenSSH's business (`transport.ssh_config`).
+The inventory is optional and holds what ssh cannot know: the engine's Python, the folder of the runs. How to reach the
+machine is left to OpenSSH (`transport.ssh_config`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from launcher.transport.hosts_file import DEFAULT_WORK_DIR, LOCAL, HostEntry, HostsFile
-from launcher.transport.ssh_config import Wish, resolve_target
+from launcher.transport.ssh_config import SshRequest, resolve_target
 from launcher.transport.target import Destination, SshTarget, parse_destination
 
 REPLAY = "replay:"
@@ -21,35 +21,35 @@ INVENTORY = "hosts.yaml"
 
 
 class Host(Struct, frozen=True, kw_only=True):
-    """One machine: how to get there and what the inventory says of it."""
+    """One machine: how to reach it, and its settings from the inventory."""
 
-    name: str  # as the user named it
+    name: str  # the name that the user gave
     ssh: SshTarget | None = None  # None: this machine
-    python: str = ""  # the Python that has the engine; empty: not said
+    python: str = ""  # the interpreter of the engine's environment; empty: not set
     work_dir: str = DEFAULT_WORK_DIR  # `~` is the home directory on the host
-    env: Mapping[str, str] = field(default_factory=dict)  # for everything that is started there
-    replay: Path | None = None  # a run's folder that answers in place of a machine
+    env: Mapping[str, str] = field(default_factory=dict)  # environment of every server on this host
+    replay: Path | None = None  # folder of the recorded run that answers in place of a machine
 
 
 def resolve(name: str, *, hosts_file: Path | None = None) -> Host:
-    """The host that `[user@]name[:port]`, `local` or `replay:RUNDIR` means.
+    """Return the host that `[user@]name[:port]`, `local` or `replay:RUNDIR` names.
 
-    Raises UsageError for an invalid name, ProfileError for a faulty inventory or ssh_config. Whether such a machine
-    exists shows when connecting.
+    Raises UsageError for an invalid name, ProfileError for an invalid inventory or ssh_config. It does not check that
+    the machine exists: `connect` does.
     """
     if name.startswith(REPLAY):
         return Host(name=name, replay=Path(name.removeprefix(REPLAY)))
-    to = parse_destination(name)
+    destination = parse_destination(name)
     path = inventory_path(hosts_file)
-    entry = HostsFile(path).entry(to.name) if path is not None else None
-    ssh = None if to.name == LOCAL else resolve_target(_wish(name, to, entry))
+    entry = HostsFile(path).entry(destination.name) if path is not None else None
+    ssh = None if destination.name == LOCAL else resolve_target(_ssh_request(name, destination, entry))
     if entry is None:
         return Host(name=name, ssh=ssh)
     return Host(name=name, ssh=ssh, python=entry.python, work_dir=entry.work_dir, env=entry.env)
 
 
 def inventory_path(hosts_file: Path | None = None) -> Path | None:
-    """The inventory in use: the one asked for, else ./hosts.yaml, else the one in the user's configuration."""
+    """Return the inventory to use: `hosts_file`, else ./hosts.yaml, else the one in the user's configuration folder."""
     if hosts_file is not None:
         return hosts_file
     configuration = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
@@ -58,21 +58,21 @@ def inventory_path(hosts_file: Path | None = None) -> Path | None:
 
 
 def names(*, hosts_file: Path | None = None) -> tuple[str, ...]:
-    """Host names in the inventory. Raises ProfileError."""
+    """Return the host names in the inventory; empty without one. Raises ProfileError."""
     path = inventory_path(hosts_file)
     return HostsFile(path).names if path is not None else ()
 
 
-def _wish(name: str, to: Destination, entry: HostEntry | None) -> Wish:
-    """What the command line and the inventory say of the way there; the command line takes precedence."""
+def _ssh_request(name: str, typed: Destination, entry: HostEntry | None) -> SshRequest:
+    """Merge the destination that the user typed with the inventory entry; the command line takes precedence."""
     if entry is None:
-        return Wish(destination=to, shown_as=name)
+        return SshRequest(destination=typed, shown_as=name)
     destination = Destination(
-        name=entry.address or to.name,
-        user=to.user or entry.user,
-        port=to.port or entry.port,
+        name=entry.address or typed.name,
+        user=typed.user or entry.user,
+        port=typed.port or entry.port,
     )
-    return Wish(
+    return SshRequest(
         destination=destination,
         shown_as=name,
         identity_files=entry.identity_files,

@@ -1,6 +1,6 @@
-"""known_hosts as OpenSSH reads it: patterns, hashed names, markers. Pure: text in, verdict out.
+"""Reads known_hosts as OpenSSH does: patterns, hashed names, markers. Pure: text in, judgement out.
 
-paramiko's own reader loses the whole file over one `@cert-authority` line and knows no patterns.
+paramiko's own reader drops the whole file because of one `@cert-authority` line, and it does not support patterns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msgspec import Struct
 
 
 class KnownKey(Struct, frozen=True, kw_only=True):
-    """One line that names the host."""
+    """One known_hosts line that names the host."""
 
     where: str  # file:line
     marker: str  # "", "@revoked" or "@cert-authority"
@@ -27,7 +27,7 @@ class KnownKey(Struct, frozen=True, kw_only=True):
 
 
 class Trust(Enum):
-    """What known_hosts says of a key."""
+    """Whether known_hosts confirms a host key."""
 
     KNOWN = auto()
     UNKNOWN = auto()
@@ -36,25 +36,28 @@ class Trust(Enum):
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
-    """The verdict and the lines that it rests on."""
+    """The trust in a key, and the known_hosts lines that decide it."""
 
     trust: Trust
     lines: tuple[str, ...] = ()  # file:line
 
 
 def keys_for(host: str, files: Iterable[tuple[str, str]]) -> tuple[KnownKey, ...]:
-    """Lines that name a host (`name` or `[name]:port`) in files given as (path, text). Unreadable lines are skipped."""
-    found = []
+    """Return the lines that name a host (`name` or `[name]:port`), from files given as (path, text).
+
+    Malformed lines are skipped.
+    """
+    keys = []
     for path, text in files:
         for number, line in enumerate(text.splitlines(), start=1):
             key = _parse(line, host.lower(), f"{path}:{number}")
             if key is not None:
-                found.append(key)
-    return tuple(found)
+                keys.append(key)
+    return tuple(keys)
 
 
 def judge(keys: Iterable[KnownKey], key_type: str, blob: bytes) -> Judgement:
-    """May a server that showed this key be believed?"""
+    """Return whether a server that presents this key can be trusted."""
     listed = tuple(keys)
     revoked = tuple(key.where for key in listed if key.marker == "@revoked" and key.blob == blob)
     if revoked:
@@ -70,19 +73,22 @@ def judge(keys: Iterable[KnownKey], key_type: str, blob: bytes) -> Judgement:
 
 
 def preferred_types(keys: Iterable[KnownKey]) -> tuple[str, ...]:
-    """Key types listed for the host: to be asked for first, or a server with several keys shows an unlisted one."""
+    """Return the key types listed for the host.
+
+    They must be negotiated first: a server with several host keys might otherwise present one that is not listed.
+    """
     return tuple(dict.fromkeys(key.key_type for key in keys if not key.marker))
 
 
 def fingerprint(blob: bytes) -> str:
-    """SHA256:... as ssh-keygen -l shows it."""
+    """Return the fingerprint as `ssh-keygen -l` prints it: SHA256:..."""
     return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
 
 
 def _parse(line: str, host: str, where: str) -> KnownKey | None:
     words = line.split()
     marker = words.pop(0) if words and words[0].startswith("@") else ""
-    if len(words) < 3 or words[0].startswith("#") or not _names(words[0], host):
+    if len(words) < 3 or words[0].startswith("#") or not _names_host(words[0], host):
         return None
     try:
         blob = base64.b64decode(words[2], validate=True)
@@ -91,19 +97,19 @@ def _parse(line: str, host: str, where: str) -> KnownKey | None:
     return KnownKey(where=where, marker=marker, key_type=words[1], blob=blob)
 
 
-def _names(field: str, host: str) -> bool:
+def _names_host(field: str, host: str) -> bool:
     if field.startswith("|1|"):
-        return _hashed(field, host)
-    hit = False
+        return _matches_hash(field, host)
+    matched = False
     for negated, pattern in _patterns(field):
         if pattern.match(host):
             if negated:
                 return False
-            hit = True
-    return hit
+            matched = True
+    return matched
 
 
-def _hashed(field: str, host: str) -> bool:
+def _matches_hash(field: str, host: str) -> bool:
     try:
         salt, digest = (base64.b64decode(part, validate=True) for part in field[3:].split("|"))
     except (ValueError, binascii.Error):

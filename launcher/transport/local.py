@@ -1,7 +1,7 @@
-"""This machine as a Transport, and the only module that starts processes here.
+"""The Transport for this machine, and the only module that starts processes on it.
 
-Commands run as over SSH: the same sh text, from the home directory, in a session of their own, so that Ctrl-C in the
-terminal reaches the launcher alone.
+Commands run as they do over SSH: the same sh text, started in the home directory, each in its own session, so that
+Ctrl-C in the terminal reaches only the launcher.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from launcher.errors import HostUnreachable, TransportTimeout
 from launcher.transport import quote
 from launcher.transport.base import Command, Result
 
-HEARTBEAT = 0.5  # seconds; the contract says one a second at least
+HEARTBEAT = 0.5  # seconds; a Stream promises at least one chunk a second
 STDERR_KEPT = 1 << 20
-_GRACE = 0.5  # seconds between TERM and KILL
+_GRACE = 0.5  # seconds between SIGTERM and SIGKILL
 
 
 class LocalTransport:
-    """Commands by /bin/sh, sockets by the kernel."""
+    """Runs commands with /bin/sh and opens sockets directly."""
 
     def __init__(self, name: str = "local", *, clock: Clock | None = None) -> None:
         self._name = name
@@ -42,7 +42,7 @@ class LocalTransport:
         return self._name
 
     def run(self, command: Command) -> Result:
-        """Run to the end, which is when every holder of its output has closed it. Raises TransportTimeout."""
+        """Run a command until every process that holds its output has closed it. Raises TransportTimeout."""
         began = self._clock.monotonic()
         process = _start(command)
         try:
@@ -50,9 +50,9 @@ class LocalTransport:
         except subprocess.TimeoutExpired as error:
             _end_group(process)
             raise TransportTimeout(
-                f"`{command.label}` did not end within {command.timeout:g} s", where=self._name
+                f"`{command.label}` did not finish within {command.timeout:g} s", where=self._name
             ) from error
-        except BaseException:  # Ctrl-C does not reach the command, which has a session of its own
+        except BaseException:  # Ctrl-C does not reach the command, which runs in its own session
             _end_group(process)
             raise
         finally:
@@ -60,26 +60,26 @@ class LocalTransport:
         return Result(exit=process.returncode, stdout=stdout, stderr=stderr, seconds=self._clock.monotonic() - began)
 
     def stream(self, command: Command) -> LocalStream:
-        """Start a command and read its output as it comes."""
+        """Start a command and return its output as a Stream."""
         return LocalStream(command, self._clock)
 
     def connect(self, host: str, port: int, timeout: float) -> socket.socket:
-        """A TCP stream. Raises ConnectionRefusedError, TimeoutError, HostUnreachable."""
+        """Open a TCP stream. Raises ConnectionRefusedError, TimeoutError, HostUnreachable."""
         try:
             stream = socket.create_connection((host, port), timeout)
         except (ConnectionRefusedError, TimeoutError):
             raise
         except OSError as error:
-            raise HostUnreachable(f"no connection to {host}:{port}: {error}", where=self._name) from error
+            raise HostUnreachable(f"cannot connect to {host}:{port}: {error}", where=self._name) from error
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return stream
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: this transport holds no connection."""
 
 
 class LocalStream:
-    """Output of a local command as it comes."""
+    """The output of a local command as it arrives."""
 
     def __init__(self, command: Command, clock: Clock) -> None:
         self._clock = clock
@@ -106,7 +106,7 @@ class LocalStream:
         self._ended = True
 
     def result(self) -> Result:
-        """How the command ended; waits for it."""
+        """Wait for the end of the command and return how it ended."""
         for _ in self:
             pass
         _close_pipes(self._process)
@@ -123,7 +123,7 @@ class LocalStream:
 
     def _read(self, ready: selectors.BaseSelector) -> Iterator[bytes]:
         events = ready.select(HEARTBEAT)
-        heard = False
+        any_output = False
         for key, _ in events:
             data = os.read(key.fd, 1 << 16)
             if not data:
@@ -131,9 +131,9 @@ class LocalStream:
             elif key.fileobj is self._process.stderr:
                 self._stderr = (self._stderr + data)[-STDERR_KEPT:]
             else:
-                heard = True
+                any_output = True
                 yield data
-        if not heard:
+        if not any_output:
             yield b""
 
 
@@ -145,12 +145,12 @@ class Proxy(Struct, frozen=True):
     stderr: IO[bytes]
 
     def complaint(self) -> str:
-        """What it wrote on standard error so far, the last lines."""
+        """Return the last 500 characters that it has written to standard error so far."""
         self.stderr.seek(0)
         return self.stderr.read().decode(errors="replace").strip()[-500:]
 
     def close(self) -> None:
-        """End it; twice is fine."""
+        """End the ProxyCommand. May be called twice."""
         self.stream.close()
         if self.process.returncode is None:
             _end_group(self.process)
@@ -158,12 +158,13 @@ class Proxy(Struct, frozen=True):
 
 
 def start_proxy(command_line: str) -> Proxy:
-    """Start an ssh ProxyCommand as ssh does, by the shell.
+    """Start an ssh ProxyCommand as ssh does, with the shell, and return it.
 
-    A socket pair, for paramiko's own ProxyCommand takes no shell syntax and spins for ever once the program is gone.
+    It is connected by a socket pair because paramiko's own ProxyCommand does not support shell syntax and spins forever
+    once the program has ended.
     """
     ours, theirs = socket.socketpair()
-    stderr = tempfile.TemporaryFile()  # noqa: SIM115  handed to Proxy
+    stderr = tempfile.TemporaryFile()  # noqa: SIM115  Proxy closes it
     with theirs:
         process = subprocess.Popen(
             [b"/bin/sh", b"-c", f"exec {command_line}".encode()],
@@ -176,11 +177,11 @@ def start_proxy(command_line: str) -> Proxy:
 
 
 def feed_in_background(pipe: IO[bytes] | None, data: bytes) -> None:
-    """Write data to a pipe and close it, without waiting for the reader."""
+    """Write data to a pipe and close the pipe, without waiting for the reader."""
     assert pipe is not None
 
     def write() -> None:
-        # a command may end without having read all of its input
+        # a command may exit before it has read all of its input
         with contextlib.suppress(OSError), pipe:
             pipe.write(data)
 
@@ -204,7 +205,7 @@ def _start(command: Command) -> subprocess.Popen[bytes]:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """End the command and what it left in its process group: TERM, half a second to obey, KILL."""
+    """End the command and its process group: SIGTERM, half a second to exit, SIGKILL."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -216,5 +217,5 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 def _close_pipes(process: subprocess.Popen[bytes]) -> None:
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
-            with contextlib.suppress(OSError):  # stdin may hold bytes that nobody read
+            with contextlib.suppress(OSError):  # stdin may contain bytes that were never read
                 pipe.close()

@@ -1,7 +1,7 @@
-"""A recorded Run as a Transport: the same flow plays again what a host once answered, without the host.
+"""The Transport for a recorded Run: it replays what a host answered, so that the same flow runs without the host.
 
-Facts, start, log, processes' end and the server's identity come from the run's folder. Nothing is computed here and
-no probe is answered: the verdicts of a replayed run are the recorded ones. The log comes at once, not in real time.
+Facts, start, log, process exit and the server's identity come from the run's folder. Nothing is computed and no probe
+is answered: the verdicts of a replayed run are the recorded ones. The log is delivered immediately, not in real time.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ PREFIX = "replay:"
 
 
 class ReplayTransport:
-    """Answers by a command's label. A label that the run holds nothing for fails as an unreachable program would."""
+    """Answers commands by their label. A label without a recorded answer raises HostCommandFailed."""
 
     def __init__(self, folder: Path) -> None:
         if not (folder / "run.json").exists():
             raise UsageError(
-                f"{folder} is no run: it has no run.json", hint="`launch runs` lists runs and their folders"
+                f"`{folder}` is not a run folder: it has no run.json", hint="list runs and their folders: `launch runs`"
             )
         self._folder = folder
         self._info = _read(folder, "run") or {}
@@ -35,7 +35,7 @@ class ReplayTransport:
         return f"{PREFIX}{self._folder}"
 
     def run(self, command: Command) -> Result:
-        """The recorded answer. Raises HostCommandFailed for what was not recorded."""
+        """Return the recorded answer. Raises HostCommandFailed when there is none."""
         answer: Any
         match command.label:
             case "host_facts":
@@ -50,25 +50,28 @@ class ReplayTransport:
             case _:
                 answer = None
         if answer is None:
-            raise HostCommandFailed(f"the recorded run holds no answer to `{command.label}`", where=self.name)
+            raise HostCommandFailed(f"the recorded run contains no answer to `{command.label}`", where=self.name)
         return Result(exit=0, stdout=json.dumps(answer).encode(), stderr=b"", seconds=0.0)
 
     def stream(self, command: Command) -> ReplayStream:
-        """The recorded log as frames of `follow`; for other commands their answer."""
+        """Return the recorded log as frames of `follow`; for any other command, its recorded answer."""
         if command.label != "follow":
             return ReplayStream(iter([self.run(command).stdout + b"\n"]))
         return ReplayStream(self._frames())
 
     def connect(self, host: str, port: int, timeout: float) -> socket.socket:  # noqa: ARG002  one server, no network
-        """A server that says /health and who it is. Raises ConnectionRefusedError when the run never got ready."""
+        """Open a stream to a server that answers /health and /server_info.
+
+        Raises ConnectionRefusedError when the recorded server never became ready.
+        """
         if not self._was_ready():
-            raise ConnectionRefusedError(f"{host}:{port}: the recorded run never listened")
+            raise ConnectionRefusedError(f"{host}:{port}: the recorded server never became ready")
         ours, theirs = socket.socketpair()
         threading.Thread(target=_serve, args=(theirs, _read(self._folder, "server_info") or {}), daemon=True).start()
         return ours
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: there is no connection."""
 
     def _was_ready(self) -> bool:
         return "ready" in self._info or self._info.get("state") in ("ready", "validated")
@@ -86,14 +89,14 @@ class ReplayTransport:
         if not self._was_ready():
             yield json.dumps({"end": "exited" if code is not None else "vanished", "code": code}).encode() + b"\n"
             return
-        quiet = threading.Event()
+        pause = threading.Event()
         while True:
-            quiet.wait(0.2)
+            pause.wait(0.2)
             yield b""
 
 
 class ReplayStream:
-    """Recorded output."""
+    """Recorded output as a Stream."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
@@ -106,11 +109,11 @@ class ReplayStream:
             yield chunk
 
     def result(self) -> Result:
-        """It always went well: how the run itself ended is in the frames."""
+        """Return success: the frames report how the run itself ended."""
         return Result(exit=0, stdout=b"", stderr=b"", seconds=0.0)
 
     def close(self) -> None:
-        """Stop."""
+        """End the iteration."""
         self._closed = True
 
 

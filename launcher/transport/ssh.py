@@ -1,7 +1,7 @@
-"""A machine behind SSH as a Transport: commands and TCP streams over one connection.
+"""The Transport for a machine behind SSH: commands and TCP streams over one connection.
 
-`ssh_dial` makes the connection, `quote` the command lines. paramiko is known to the `ssh*` modules alone; they are
-loaded only when a remote host is used.
+`ssh_dial` makes the connection, `quote` the command lines. Only the `ssh*` modules import paramiko; they are loaded
+only when a remote host is used.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from launcher.transport.ssh_session import HEARTBEAT, Session, SshStream
 from launcher.transport.ssh_socket import ChannelSocket
 from launcher.transport.target import SshTarget
 
-# sshd's MaxSessions is 10 and a closed session is freed a little later; TCP streams are not counted
+# sshd's default MaxSessions is 10, and it frees a closed session with a delay; TCP streams do not count
 SESSIONS = 8
-_PATIENCE = 1.0  # seconds for a login shell to come to the command that is to be ended
+_PATIENCE = 1.0  # seconds to wait for a login shell to start the command that must be ended
 
-# TERM, half a second to obey, KILL; $0 is the process group
+# SIGTERM, half a second to exit, SIGKILL; $0 is the process group
 _KILL = """
 kill -s TERM -- "-$0" || exit 0
 for i in 1 2 3 4 5; do sleep 0.1; kill -s 0 -- "-$0" || exit 0; done
@@ -36,7 +36,7 @@ kill -s KILL -- "-$0"
 
 
 class SshTransport:
-    """One host, one connection; made when first needed and again after it was lost. Commands are never repeated."""
+    """One connection to one host, made when first needed and again after a loss. Commands are never repeated."""
 
     def __init__(self, target: SshTarget, *, timing: Timing | None = None, clock: Clock | None = None) -> None:
         self._target = target
@@ -46,8 +46,8 @@ class SshTransport:
         self._closed = False
         self._lock = threading.Lock()
         self._slots = threading.BoundedSemaphore(SESSIONS)
-        # paramiko keeps the reason of a refusal in one place for all channels: of two refused at the same time each may
-        # get the other's, or none
+        # paramiko stores the reason of a refusal once for all channels: two channels refused at the same time could
+        # report each other's reason, or none
         self._opening = threading.Lock()
 
     @property
@@ -56,7 +56,7 @@ class SshTransport:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the user should know about the connection."""
+        """Warnings about the connection for the user."""
         return self._connection.warnings if self._connection is not None else ()
 
     def open(self) -> None:
@@ -64,9 +64,9 @@ class SshTransport:
         self._live()
 
     def run(self, command: Command) -> Result:
-        """Run to the end, which is when every holder of its output has closed it.
+        """Run a command until every process that holds its output has closed it.
 
-        Raises HostUnreachable, TransportTimeout, and HostCommandFailed when the login shell does not obey.
+        Raises HostUnreachable, TransportTimeout, and HostCommandFailed when the login shell does not run the command.
         """
         began = self._clock.monotonic()
         session = self._start(command)
@@ -78,12 +78,15 @@ class SshTransport:
         return Result(exit=exit_code, stdout=stdout, stderr=stderr, seconds=self._clock.monotonic() - began)
 
     def stream(self, command: Command) -> SshStream:
-        """Start a command and read its output as it comes."""
+        """Start a command and return its output as a Stream."""
         session = self._start(command)
         return SshStream(session, lambda: self._finish(session), self._clock)
 
     def connect(self, host: str, port: int, timeout: float) -> socket.socket:
-        """A TCP stream from the machine. Raises ConnectionRefusedError, TimeoutError, HostUnreachable."""
+        """Open a TCP stream from the machine.
+
+        Raises ConnectionRefusedError, TimeoutError, HostUnreachable, and HostCommandFailed if sshd forbids forwarding.
+        """
         transport = self._live().transport
         try:
             with self._opening:
@@ -91,18 +94,20 @@ class SshTransport:
         except paramiko.ChannelException as error:
             if error.code == 1:
                 raise HostCommandFailed(
-                    f"the sshd of {self.name} forbids TCP forwarding", where=self.name, hint="AllowTcpForwarding yes"
+                    f"the sshd on `{self.name}` forbids TCP forwarding",
+                    where=self.name,
+                    hint="set `AllowTcpForwarding yes` in its sshd_config",
                 ) from error
             raise ConnectionRefusedError(f"{host}:{port} on {self.name}: {error.text}") from error
         except (paramiko.SSHException, OSError, EOFError) as error:
             if transport.is_active():
                 raise TimeoutError(f"{host}:{port} on {self.name} did not answer within {timeout:g} s") from error
             raise unreachable(self._target, error) from error
-        # what httpcore asks of a socket, see ssh_socket
+        # ChannelSocket has the methods of a socket that httpcore uses
         return cast(socket.socket, ChannelSocket(channel, transport, (host, port)))
 
     def close(self) -> None:
-        """End the connection; twice is fine."""
+        """Close the connection. May be called twice."""
         with self._lock:
             self._closed = True
             if self._connection is not None:
@@ -111,7 +116,9 @@ class SshTransport:
     def _live(self) -> Connection:
         with self._lock:
             if self._closed:
-                raise HostUnreachable(f"the connection to `{self.name}` was closed here", where=self.name)
+                raise HostUnreachable(
+                    f"the launcher has already closed the connection to `{self.name}`", where=self.name
+                )
             if self._connection is not None and _is_dead(self._connection):
                 self._connection.close()
                 self._connection = None
@@ -122,7 +129,8 @@ class SshTransport:
     def _start(self, command: Command) -> Session:
         if not self._slots.acquire(timeout=command.timeout):
             raise TransportTimeout(
-                f"`{command.label}` found no free session: {SESSIONS} commands run on `{self.name}`", where=self.name
+                f"no free SSH session for `{command.label}`: {SESSIONS} commands are running on `{self.name}`",
+                where=self.name,
             )
         try:
             return self._launch(command, self._live())
@@ -149,7 +157,9 @@ class SshTransport:
             channel.close()
             if _is_dead(connection):
                 raise
-            raise HostCommandFailed(f"the sshd of `{self.name}` runs no commands: {error}", where=self.name) from error
+            raise HostCommandFailed(
+                f"the sshd on `{self.name}` did not run the command: {error}", where=self.name
+            ) from error
 
     def _open_session(self, transport: paramiko.Transport, deadline: float) -> paramiko.Channel:
         while True:
@@ -157,10 +167,12 @@ class SshTransport:
                 with self._opening:
                     return transport.open_session(timeout=self._timing.channel)
             except paramiko.ChannelException as error:
-                # MaxSessions: the server frees a session a little after we have closed it
+                # MaxSessions: the server frees a session some time after it was closed
                 if error.code != 2 or self._clock.monotonic() > deadline:
                     raise HostCommandFailed(
-                        f"`{self.name}` opens no further session: {error.text}", where=self.name, hint="MaxSessions"
+                        f"`{self.name}` did not open another SSH session: {error.text}",
+                        where=self.name,
+                        hint="raise `MaxSessions` in its sshd_config",
                     ) from error
             self._clock.sleep(random.uniform(0.02, 0.1))
 
@@ -171,7 +183,9 @@ class SshTransport:
         while True:
             left = deadline - self._clock.monotonic()
             if left <= 0:
-                raise TransportTimeout(f"`{command.label}` did not end within {command.timeout:g} s", where=self.name)
+                raise TransportTimeout(
+                    f"`{command.label}` did not finish within {command.timeout:g} s", where=self.name
+                )
             chunk = session.read(min(left, HEARTBEAT))
             if chunk is None:
                 return b"".join(stdout), b"".join(stderr)
@@ -179,7 +193,7 @@ class SshTransport:
             stderr.append(chunk[1])
 
     def _finish(self, session: Session) -> None:
-        """Release a session; a command that still runs is ended, for sshd would leave it there."""
+        """Release a session; end a command that is still running, because sshd would not."""
         group = session.group_to_end(_PATIENCE)
         if not session.release():
             return
@@ -187,9 +201,9 @@ class SshTransport:
         try:
             if group and not _is_dead(session.connection):
                 with contextlib.suppress(LauncherError):
-                    last = self._launch(kill, session.connection)
-                    self._drain(last, kill)
-                    last.release()
+                    kill_session = self._launch(kill, session.connection)
+                    self._drain(kill_session, kill)
+                    kill_session.release()
         finally:
             self._slots.release()
 

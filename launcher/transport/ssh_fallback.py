@@ -1,6 +1,7 @@
-"""~/.ssh/config by paramiko's reader, for machines without an ssh program.
+"""Reads ~/.ssh/config with paramiko, for machines without an ssh program.
 
-It ignores Include and takes `Match tagged` and `Match localnetwork` for true (seen with 5.1.0): a last resort.
+This is a last resort: paramiko 5.1.0 ignores Include and treats `Match tagged` and `Match localnetwork` as true.
+`ssh_config` uses `ssh -G` wherever it can.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from launcher.errors import ProfileError
 
 
 def read_config(path: Path, name: str) -> Mapping[str, tuple[str, ...]]:
-    """Options for a host in the shape `ssh -G` gives. A missing file is an empty one."""
+    """Return the options for a host in the form of `ssh -G`; empty for a missing file. Raises ProfileError."""
     if not path.exists():
         return {}
     try:
-        found: Mapping[str, Any] = paramiko.SSHConfig.from_path(str(path)).lookup(name)
+        options: Mapping[str, Any] = paramiko.SSHConfig.from_path(str(path)).lookup(name)
     except (paramiko.ConfigParseError, paramiko.CouldNotCanonicalize, OSError, UnicodeDecodeError) as error:
-        raise ProfileError(f"unreadable ssh configuration: {error}", where=str(path)) from error
-    return {key: tuple(value) if isinstance(value, list) else (str(value),) for key, value in found.items()}
+        raise ProfileError(f"cannot parse the ssh configuration: {error}", where=str(path)) from error
+    return {key: tuple(value) if isinstance(value, list) else (str(value),) for key, value in options.items()}

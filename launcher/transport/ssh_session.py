@@ -1,4 +1,7 @@
-"""One command on an SSH connection: bytes in, bytes out, how it ended. `ssh` decides when there may be one."""
+"""One command on an SSH connection: its input, its outputs and how it ended.
+
+When a command may start, and how a running one is killed, is decided in `ssh`.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,10 @@ from launcher.transport.quote import Unwrap
 from launcher.transport.ssh_dial import Connection, unreachable
 from launcher.transport.target import SshTarget
 
-HEARTBEAT = 0.5  # seconds; the contract says one a second at least
+HEARTBEAT = 0.5  # seconds; a Stream promises at least one chunk a second
 STDERR_KEPT = 1 << 20
 _CHUNK = 1 << 18
-_UNKNOWN_SIGNAL = 64  # OpenSSH names the common signals and calls the rest SIG@openssh.com
+_UNKNOWN_SIGNAL = 64  # OpenSSH reports only the common signals by name, all others as SIG@openssh.com
 
 
 class Session:
@@ -29,20 +32,20 @@ class Session:
     def __init__(self, channel: paramiko.Channel, connection: Connection, target: SshTarget, clock: Clock) -> None:
         self._clock = clock
         self.connection = connection
-        self.running = True  # until its exit status or its end is known
+        self.running = True  # until its exit status is known
         self._channel = channel
         self._target = target
         self._stdout, self._stderr = Unwrap(), Unwrap()
         self._released = False
-        # a descriptor that is readable when either output has bytes or the channel has ended
+        # a descriptor that becomes readable when either output has bytes or the channel has ended
         self._poll = select.poll()
         self._poll.register(channel.fileno(), select.POLLIN)
 
     def feed(self, data: bytes) -> None:
-        """Write its whole input and close it, without waiting for the command to read."""
+        """Write the whole input and close it, without waiting for the command to read."""
 
         def write() -> None:
-            # a command may end without having read all of its input
+            # a command may exit before it has read all of its input
             with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
                 self._channel.sendall(data)
                 self._channel.shutdown_write()
@@ -53,45 +56,52 @@ class Session:
             write()
 
     def read(self, timeout: float) -> tuple[bytes, bytes] | None:
-        """What came on stdout and stderr within `timeout` seconds; None at the end.
+        """Return what arrived on stdout and stderr within `timeout` seconds; None at the end.
 
-        Raises HostUnreachable when the connection is lost, HostCommandFailed when the login shell did not obey.
+        Raises HostUnreachable when the connection is lost, HostCommandFailed when the login shell did not run the
+        command.
         """
         chunk = self._take()
         if chunk is not None:
             return chunk
         if self._ended():
-            # the exit status comes apart from the end of the output
+            # the exit status arrives separately from the end of the output
             if not self._channel.status_event.wait(timeout):
                 return b"", b""
             self.running = False
-            self.exit_code()  # an end that was none is an error here, not in a result nobody may ask for
+            self.exit_code()  # raises now if the command never ran: the caller may not ask for the result
             return None
         self._check_alive()
         self._poll.poll(timeout * 1000)
         return self._take() or (b"", b"")
 
     def exit_code(self) -> int:
-        """Exit status, or the negative number of the signal. To be asked after the end."""
+        """Return the exit status, or the negated signal number. Valid only after the end of the command.
+
+        Raises HostUnreachable, HostCommandFailed.
+        """
         if self._channel.exit_status < 0 and not self._signal():
-            self.connection.transport.join(0.5)  # a lost connection closes its channels first, then says so
+            self.connection.transport.join(0.5)  # a lost connection closes its channels before it reports the loss
             self._check_alive()
         if not self._stdout.pid:
-            raise self._disobedient()
+            raise self._shell_error()
         if self._channel.exit_status >= 0:
             return int(self._channel.exit_status)
         name = self._signal()
         if not name:
-            raise HostCommandFailed("the command ended and sshd did not say how", where=self._target.name)
+            raise HostCommandFailed(
+                "the command ended, but sshd did not report its exit status", where=self._target.name
+            )
         number: int = getattr(signal, f"SIG{name}", _UNKNOWN_SIGNAL)
         return -number
 
     def group_to_end(self, patience: float) -> int:
-        """Process group of a command that has not ended, 0 otherwise. Output that comes meanwhile is lost.
+        """Return the process group of a command that is still running, else 0.
 
-        Waits up to `patience` seconds where the login shell has not come to the command yet.
+        Waits up to `patience` seconds if the login shell has not started the command yet; output that arrives during
+        the wait is lost.
         """
-        if self._released or not self.running or self._all_is_said():
+        if self._released or not self.running or self._is_complete():
             return 0
         deadline = self._clock.monotonic() + patience
         with contextlib.suppress(LauncherError):
@@ -100,7 +110,7 @@ class Session:
         return self._stdout.pid if self.running else 0
 
     def release(self) -> bool:
-        """Close the channel; False when that was done before."""
+        """Close the channel; return False if it was closed before."""
         if self._released:
             return False
         self._released = True
@@ -115,12 +125,12 @@ class Session:
         return self._stdout.feed(out), self._stderr.feed(err)
 
     def _ended(self) -> bool:
-        # the flags are set after the last bytes: whoever sees one set must look for bytes once more
+        # paramiko sets the flags after the last bytes: when one is set, check for bytes once more
         return bool(self._channel.eof_received or self._channel.closed) and not (
             self._channel.recv_ready() or self._channel.recv_stderr_ready()
         )
 
-    def _all_is_said(self) -> bool:
+    def _is_complete(self) -> bool:
         return bool(self._channel.eof_received) and self._channel.status_event.is_set()
 
     def _signal(self) -> str:
@@ -134,19 +144,19 @@ class Session:
         self.connection.close()
         raise unreachable(self._target, error)
 
-    def _disobedient(self) -> HostCommandFailed:
-        said = (self._stdout.prelude + self._stderr.prelude).decode(errors="replace").strip()[-500:]
+    def _shell_error(self) -> HostCommandFailed:
+        printed = (self._stdout.prelude + self._stderr.prelude).decode(errors="replace").strip()[-500:]
         user = f"{self._target.user}@{self._target.name}"
         message = f"the login shell of {user} did not run the command (exit {self._channel.exit_status})"
         return HostCommandFailed(
-            f"{message}; it said: {said}" if said else f"{message} and said nothing",
+            f"{message}; it printed: {printed}" if printed else f"{message} and printed nothing",
             where=self._target.name,
-            hint=f"try `{self._target.command()}`; the login shell must accept `-c COMMAND`",
+            hint=f"try `{self._target.command()}`; the login shell must support `-c COMMAND`",
         )
 
 
 class SshStream:
-    """Output of a remote command as it comes."""
+    """The output of a remote command as it arrives."""
 
     def __init__(self, session: Session, finish: Callable[[], None], clock: Clock) -> None:
         self._session = session
@@ -161,7 +171,7 @@ class SshStream:
             yield chunk
 
     def result(self) -> Result:
-        """How the command ended. Raises HostUnreachable, HostCommandFailed."""
+        """Wait for the end of the command and return how it ended. Raises HostUnreachable, HostCommandFailed."""
         for _ in self:
             pass
         exit_code = self._session.exit_code()
@@ -180,7 +190,7 @@ class SshStream:
             self._finish()
             raise
         if chunk is None:
-            self._finish()  # whoever reads to the end need not close
+            self._finish()  # a reader that reaches the end need not call close
             return None
         stdout, stderr = chunk
         if stderr:

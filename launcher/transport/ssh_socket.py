@@ -1,6 +1,7 @@
-"""A forwarded TCP stream with the face of a socket, as far as httpcore looks at one.
+"""A forwarded TCP stream that has the socket methods which httpcore uses.
 
-paramiko's Channel nearly is one, but reads a lost connection as a clean end: a half answer would pass for a whole one.
+paramiko's Channel almost suffices, but it reports a lost connection as a clean end: a truncated reply would look
+complete.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from launcher.transport.ssh_dial import LiveTransport
 
 
 class ChannelSocket:
-    """A direct-tcpip channel. Errors are OSErrors, as from a socket."""
+    """A direct-tcpip channel that raises OSErrors as a socket does."""
 
     def __init__(self, channel: paramiko.Channel, transport: LiveTransport, peer: tuple[str, int]) -> None:
         self._channel = channel
@@ -22,20 +23,20 @@ class ChannelSocket:
         self._peer = peer
 
     def recv(self, size: int, _flags: int = 0) -> bytes:
-        """Bytes, b"" at the end. Raises TimeoutError, ConnectionResetError when SSH itself is gone."""
+        """Return bytes, b"" at the end. Raises TimeoutError, ConnectionResetError when the SSH connection is lost."""
         data: bytes = self._channel.recv(size)
         if not data and not self._channel.eof_received and self._channel.closed:
-            raise ConnectionResetError("the SSH connection is gone")
+            raise ConnectionResetError("the SSH connection was lost")
         return data
 
     def recv_into(self, buffer: memoryview | bytearray, size: int = 0, _flags: int = 0) -> int:
-        """As `recv`, into a buffer."""
+        """Receive into a buffer and return the number of bytes; raises the errors of `recv`."""
         data = self.recv(size or len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
     def send(self, data: bytes, _flags: int = 0) -> int:
-        """Some of the bytes. Raises TimeoutError, BrokenPipeError."""
+        """Send some of the bytes and return their number. Raises TimeoutError, BrokenPipeError."""
         try:
             sent: int = self._channel.send(data)
         except TimeoutError:
@@ -47,30 +48,30 @@ class ChannelSocket:
         return sent
 
     def sendall(self, data: bytes, _flags: int = 0) -> None:
-        """All of the bytes. Raises TimeoutError, BrokenPipeError."""
+        """Send all of the bytes. Raises TimeoutError, BrokenPipeError."""
         view = memoryview(data)
         while view:
             view = view[self.send(bytes(view[: 1 << 18])) :]
 
     def settimeout(self, seconds: float | None) -> None:
-        """For each later call; None waits for ever."""
+        """Set the timeout of each later call; None waits forever."""
         self._channel.settimeout(seconds)
 
     def gettimeout(self) -> float | None:
         return self._channel.gettimeout()
 
     def setsockopt(self, *_: object) -> None:
-        """There is no TCP of its own to tune: the SSH connection has TCP_NODELAY."""
+        """Do nothing: the SSH connection below already has TCP_NODELAY."""
 
     def shutdown(self, how: int) -> None:
-        """As of a socket."""
+        """Shut down one or both directions, as for a socket."""
         if how in {socket.SHUT_WR, socket.SHUT_RDWR}:
             self._channel.shutdown_write()
         if how in {socket.SHUT_RD, socket.SHUT_RDWR}:
             self._channel.shutdown_read()
 
     def fileno(self) -> int:
-        """Readable when there are bytes; not to be read from."""
+        """Return a descriptor that polls as readable when bytes have arrived; read with `recv`, not from it."""
         return self._channel.fileno()
 
     def getpeername(self) -> tuple[str, int]:

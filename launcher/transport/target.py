@@ -1,6 +1,6 @@
-"""Where an SSH connection goes: the record, and the `[user@]name[:port]` a person types. Pure.
+"""The target of an SSH connection, and the parser of the `[user@]name[:port]` that a user types. Pure.
 
-`ssh_config` fills the record from OpenSSH's own configuration, `ssh_dial` connects by it.
+`ssh_config` fills the target from OpenSSH's own configuration; `ssh_dial` connects to it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from launcher.errors import UsageError
 
 
 class SshTarget(Struct, frozen=True, kw_only=True):
-    """Everything that is needed to reach one host over SSH."""
+    """Everything that is needed to connect to one host over SSH."""
 
-    name: str  # as the user named it
+    name: str  # the name that the user gave
     address: str
     user: str
     port: int = 22
@@ -26,10 +26,10 @@ class SshTarget(Struct, frozen=True, kw_only=True):
     identity_agent: str = ""  # path of the agent's socket; empty for none
     known_hosts: tuple[Path, ...] = ()
     host_key_alias: str = ""
-    accept_unknown: bool = False  # the user's ssh configuration says `StrictHostKeyChecking no` for this host
+    accept_unknown: bool = False  # the user's ssh configuration sets `StrictHostKeyChecking no` for this host
     proxy_command: str = ""
-    via: SshTarget | None = None  # the jump host through which this one is reached
-    ssh_words: tuple[str, ...] = ()  # arguments with which ssh(1) reaches the same host
+    via: SshTarget | None = None  # the jump host
+    ssh_words: tuple[str, ...] = ()  # arguments for ssh(1) that connect to the same host
 
     @property
     def host_key_name(self) -> str:
@@ -39,13 +39,13 @@ class SshTarget(Struct, frozen=True, kw_only=True):
         return self.address if self.port == 22 else f"[{self.address}]:{self.port}"
 
     def command(self, *options: str) -> str:
-        """An ssh command line to paste, which runs `true` there."""
+        """Return an ssh command line to paste, which runs `true` on the host."""
         words = self.ssh_words or ("-p", str(self.port), f"{self.user}@{self.address}")
         return shlex.join(("ssh", *options, *words, "true"))
 
 
 class Destination(Struct, frozen=True, kw_only=True):
-    """`[user@]name[:port]` taken apart; user is empty and port 0 where not given."""
+    """A parsed `[user@]name[:port]`; without a user it is empty, without a port 0."""
 
     name: str
     user: str = ""
@@ -59,16 +59,19 @@ _BARE_IPV6 = re.compile(r"(?:(?P<user>[^@\s:/]+)@)?(?P<six>[0-9A-Fa-f]*:[0-9A-Fa
 
 
 def parse_destination(text: str) -> Destination:
-    """Take `[user@]name[:port]` or `ssh://...` apart. Raises UsageError for what ssh could read as an option."""
+    """Parse `[user@]name[:port]` or `ssh://...`.
+
+    Raises UsageError for an invalid name, and for a name that ssh could read as an option.
+    """
     plain = text.removeprefix("ssh://").removesuffix("/") if text.startswith("ssh://") else text
-    found = _BARE_IPV6.match(plain) or _DESTINATION.match(plain)
-    if found is None or not plain.isprintable():
-        raise UsageError(f"{text!r} names no host", hint="write `name`, `user@name`, `name:port` or `[::1]:port`")
-    parts = found.groupdict()
+    match = _BARE_IPV6.match(plain) or _DESTINATION.match(plain)
+    if match is None or not plain.isprintable():
+        raise UsageError(f"invalid host name {text!r}", hint="write `name`, `user@name`, `name:port` or `[::1]:port`")
+    parts = match.groupdict()
     name, user = parts.get("name") or parts["six"], parts["user"] or ""
     if name.startswith("-") or user.startswith("-"):
         raise UsageError(f"{text!r}: a host or user name cannot begin with `-`: ssh would read it as an option")
     port = int(parts.get("port") or 0)
     if port > 65535 or (parts.get("port") and not port):
-        raise UsageError(f"{text!r}: {parts['port']} is no TCP port")
+        raise UsageError(f"{text!r}: invalid TCP port `{parts['port']}`", hint="a port is a number from 1 to 65535")
     return Destination(name=name, user=user, port=port)

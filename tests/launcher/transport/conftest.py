@@ -1,4 +1,4 @@
-"""Ports for the transport tests."""
+"""Fixtures of the transport tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def unused_port() -> Iterator[int]:
-    """A port that stays bound and does not listen: nobody else can take it meanwhile."""
+    """A port that is bound but does not listen, so that no other process can take it."""
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         yield holder.getsockname()[1]

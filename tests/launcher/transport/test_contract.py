@@ -1,4 +1,4 @@
-"""What every Transport promises, over /bin/sh and over a real sshd alike."""
+"""The promises of every Transport, tested over /bin/sh and over a real sshd."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from launcher.errors import TransportTimeout
 from launcher.transport.base import Command, Transport
 
 MEGABYTES_16 = 16 << 20
-# Whatever a Unix program can be given: any text without NUL. Few examples on the ssh side: each is a round trip.
+# Any argument that Unix allows: text without NUL. Few examples, because over ssh each one is a round trip.
 HOSTILE = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0"), max_size=40)
 NASTY = ["", "'", '"', "it's", "$(id)", "`id`", "a\nb\n", "\n", "-n", "--", "*", "~", "\\", "\\n", "!!", "%s", "a\tb"]
 NASTY += ["é漢🎉", "$HOME", ";", "\x1b[31m", "\x7f", "'\\''"]
@@ -32,7 +32,7 @@ def sh(text: str, *words: str, stdin: bytes = b"", timeout: float = 30) -> Comma
 
 
 @pytest.mark.parametrize("code", [0, 1, 126, 127, 255])
-def test_exit_code_comes_back(transport: Transport, code: int) -> None:
+def test_exit_code_is_returned(transport: Transport, code: int) -> None:
     assert transport.run(sh(f"exit {code}")).exit == code
 
 
@@ -68,12 +68,12 @@ def test_large_input_and_both_large_outputs_do_not_deadlock(transport: Transport
     assert hashlib.sha256(result.stderr).digest() == hashlib.sha256(data).digest()
 
 
-def test_every_byte_passes(transport: Transport) -> None:
+def test_every_byte_value_is_preserved(transport: Transport) -> None:
     data = bytes(range(256)) * 3
     assert transport.run(Command(argv=("cat",), label="test", stdin=data)).stdout == data
 
 
-def test_input_ends(transport: Transport) -> None:
+def test_input_is_closed_after_the_last_byte(transport: Transport) -> None:
     assert transport.run(sh("wc -c")).stdout.strip() == b"0"
 
 
@@ -87,20 +87,20 @@ def test_timeout_raises_and_ends_the_command(transport: Transport, lifeline: Lif
     assert lifeline.was_held_and_is_cut()
 
 
-def test_timeout_ends_what_holds_the_output_after_the_command(transport: Transport, lifeline: Lifeline) -> None:
+def test_timeout_ends_a_child_that_holds_the_output_open(transport: Transport, lifeline: Lifeline) -> None:
     with pytest.raises(TransportTimeout, match="test"):
         transport.run(sh('exec 9>"$1"; echo up >&9; sleep 1000 & exit 0', lifeline.path, timeout=1))
     assert lifeline.was_held_and_is_cut()
 
 
-def test_what_a_command_leaves_behind_on_purpose_lives_on(transport: Transport, lifeline: Lifeline) -> None:
+def test_a_process_that_a_command_detaches_survives(transport: Transport, lifeline: Lifeline) -> None:
     text = 'exec 9>"$1"; echo up >&9; sleep 1000 </dev/null >/dev/null 2>&1 & echo $!'
     pid = int(transport.run(sh(text, lifeline.path)).stdout)
-    os.kill(pid, signal.SIGKILL)  # raises when it is gone
+    os.kill(pid, signal.SIGKILL)  # raises if the process is gone
     assert lifeline.was_held_and_is_cut()
 
 
-def test_stream_gives_output_before_the_end(transport: Transport, tmp_path: Path) -> None:
+def test_stream_yields_output_before_the_end(transport: Transport, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     stream = transport.stream(sh('echo first; cat "$1"; echo last; exit 3', str(gate)))
@@ -114,7 +114,7 @@ def test_stream_gives_output_before_the_end(transport: Transport, tmp_path: Path
     assert stream.result().exit == 3
 
 
-def test_stream_beats_while_there_is_nothing(transport: Transport, tmp_path: Path) -> None:
+def test_stream_yields_empty_chunks_while_there_is_no_output(transport: Transport, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     stream = transport.stream(sh('cat "$1"', str(gate)))
@@ -176,7 +176,7 @@ def test_connection_carries_bytes_both_ways(transport: Transport) -> None:
     assert received == data
 
 
-def test_connection_times_out_when_nothing_comes(transport: Transport) -> None:
+def test_connection_times_out_when_no_bytes_arrive(transport: Transport) -> None:
     with _echo_server() as port:
         stream = transport.connect("127.0.0.1", port, 5)
         stream.settimeout(0.05)
@@ -185,7 +185,7 @@ def test_connection_times_out_when_nothing_comes(transport: Transport) -> None:
         stream.close()
 
 
-def test_closing_twice_is_fine() -> None:
+def test_closing_twice_is_allowed() -> None:
     from launcher.transport.local import LocalTransport
 
     transport = LocalTransport()
@@ -194,7 +194,7 @@ def test_closing_twice_is_fine() -> None:
 
 
 @pytest.mark.parametrize("word", NASTY)
-def test_known_nasty_words_arrive_as_they_are(transport: Transport, word: str) -> None:
+def test_words_with_shell_syntax_arrive_unchanged(transport: Transport, word: str) -> None:
     command = Command(argv=("printf", "%s\\0", word), label="test", env={"WORD": word})
     assert transport.run(command).stdout == word.encode() + b"\0"
 
@@ -202,7 +202,7 @@ def test_known_nasty_words_arrive_as_they_are(transport: Transport, word: str) -
 @FEW
 @given(words=st.lists(HOSTILE, max_size=4), value=HOSTILE)
 @example(words=NASTY, value="\n")
-def test_any_words_and_environment_arrive_as_they_are(transport: Transport, words: list[str], value: str) -> None:
+def test_any_words_and_environment_arrive_unchanged(transport: Transport, words: list[str], value: str) -> None:
     text = 'printf "%s\\0" "$VALUE" "$@"'
     command = Command(argv=("sh", "-c", text, "sh", *words), label="test", env={"VALUE": value})
     assert transport.run(command).stdout.split(b"\0")[:-1] == [word.encode() for word in [value, *words]]
@@ -216,9 +216,9 @@ def test_any_words_and_environment_arrive_as_they_are(transport: Transport, word
 def test_any_directory_can_be_entered(
     transport: Transport, tmp_path_factory: pytest.TempPathFactory, name: str
 ) -> None:
-    place = tmp_path_factory.mktemp("cwd", numbered=True) / name
-    place.mkdir()
-    assert transport.run(Command(argv=("pwd", "-P"), label="test", cwd=str(place))).stdout == f"{place}\n".encode()
+    folder = tmp_path_factory.mktemp("cwd", numbered=True) / name
+    folder.mkdir()
+    assert transport.run(Command(argv=("pwd", "-P"), label="test", cwd=str(folder))).stdout == f"{folder}\n".encode()
 
 
 @pytest.mark.parametrize(
@@ -234,17 +234,17 @@ def test_any_directory_can_be_entered(
         Command(argv=("true", "x" * 200_000), label="test"),
     ],
 )
-def test_what_no_program_can_be_given_is_a_value_error(transport: Transport, command: Command) -> None:
+def test_arguments_that_unix_does_not_allow_are_a_value_error(transport: Transport, command: Command) -> None:
     with pytest.raises(ValueError, match="test"):
         transport.run(command)
 
 
-def test_program_whose_name_begins_with_a_dash_is_a_program(transport: Transport) -> None:
+def test_program_name_that_begins_with_a_dash_is_not_an_option(transport: Transport) -> None:
     assert transport.run(Command(argv=("--version",), label="test")).exit == 127
 
 
 class Lifeline:
-    """A FIFO that processes hold open: its end tells without waiting for a time that all of them are gone."""
+    """A FIFO that processes hold open: its end of file proves that all of them are gone, without a fixed wait."""
 
     def __init__(self, path: Path) -> None:
         os.mkfifo(path)

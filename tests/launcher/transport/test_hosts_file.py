@@ -1,4 +1,4 @@
-"""hosts.yaml becomes typed records once; a faulty entry disturbs no other."""
+"""hosts.yaml becomes typed records; an invalid entry does not affect the other entries."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def hosts(tmp_path: Path) -> HostsFile:
     return HostsFile(tmp_path / "hosts.yaml")
 
 
-def test_an_entry_is_a_record_with_the_place_of_each_key(hosts: HostsFile) -> None:
+def test_an_entry_is_a_record_with_the_position_of_each_key(hosts: HostsFile) -> None:
     entry = hosts.entry("gpu-box")
     assert entry is not None
     assert (entry.address, entry.python, entry.engine, entry.facts) == (
@@ -39,20 +39,20 @@ def test_an_entry_is_a_record_with_the_place_of_each_key(hosts: HostsFile) -> No
     assert entry.where.endswith("hosts.yaml:3:5") and entry.places["engine"].endswith("hosts.yaml:7:5")
 
 
-def test_cuda_home_is_what_the_engine_sees_unless_env_names_another(hosts: HostsFile) -> None:
+def test_cuda_home_sets_the_variable_unless_env_sets_it(hosts: HostsFile) -> None:
     with_cuda, both = hosts.entry("with-cuda"), hosts.entry("gpu-box")
     assert with_cuda is not None and with_cuda.env == {"CUDA_HOME": "/usr/local/cuda-13"}
     assert both is not None and both.env == {"HF_HOME": "/models", "CUDA_HOME": "/opt/own"}
 
 
-def test_an_entry_without_keys_has_defaults_and_an_unknown_name_has_none(hosts: HostsFile) -> None:
+def test_an_entry_without_keys_has_defaults_and_an_unknown_name_has_no_entry(hosts: HostsFile) -> None:
     bare = hosts.entry("bare")
     assert bare is not None and (bare.work_dir, bare.python, dict(bare.env)) == (DEFAULT_WORK_DIR, "", {})
     assert hosts.entry("nobody") is None
     assert hosts.names == ("gpu-box", "with-cuda", "bare", "broken")
 
 
-def test_a_faulty_entry_fails_alone(hosts: HostsFile) -> None:
+def test_an_invalid_entry_does_not_affect_the_others(hosts: HostsFile) -> None:
     with pytest.raises(ProfileError, match="pyhton") as caught:
         hosts.entry("broken")
     assert caught.value.where.endswith("hosts.yaml:11:12")

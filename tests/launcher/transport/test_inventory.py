@@ -1,4 +1,4 @@
-"""The inventory, and names through it to a machine."""
+"""The inventory, and how it resolves a name to a machine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def hosts_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def test_entry_says_how_to_get_there_and_what_is_there(hosts_file: Path) -> None:
+def test_entry_sets_the_connection_and_the_machine(hosts_file: Path) -> None:
     host = inventory.resolve("gpu-box", hosts_file=hosts_file)
     assert host.ssh is not None
     assert (host.ssh.address, host.ssh.user, host.ssh.port) == ("10.9.8.7", "eva", 2222)
@@ -75,7 +75,9 @@ def test_local_may_have_an_entry(hosts_file: Path) -> None:
     assert inventory.resolve("local", hosts_file=hosts_file).python == "/usr/bin/python3"
 
 
-def test_inventory_is_looked_for_here_and_then_in_the_users_configuration(hosts_file: Path, tmp_path: Path) -> None:
+def test_inventory_is_read_from_the_working_folder_then_from_the_users_configuration(
+    hosts_file: Path, tmp_path: Path
+) -> None:
     assert inventory.inventory_path() is None
     assert inventory.names() == ()
     users = tmp_path / "xdg" / "sglang-launcher" / "hosts.yaml"
@@ -88,7 +90,7 @@ def test_inventory_is_looked_for_here_and_then_in_the_users_configuration(hosts_
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "said"),
+    ("text", "position", "phrase"),
     [
         ("hosts:\n  gpu-box:\n    pyhton: x\n", ":3:5", "pyhton"),
         ("host:\n  gpu-box: {}\n", ":1:1", "host"),
@@ -109,38 +111,40 @@ def test_inventory_is_looked_for_here_and_then_in_the_users_configuration(hosts_
         ("hosts: [gpu-box]\n", ":1:8", "mapping"),
     ],
 )
-def test_faulty_inventory_is_reported_with_its_place(hosts_file: Path, text: str, place: str, said: str) -> None:
+def test_invalid_inventory_is_reported_with_its_position(
+    hosts_file: Path, text: str, position: str, phrase: str
+) -> None:
     hosts_file.write_text(text)
     with pytest.raises(ProfileError) as caught:
         inventory.resolve("gpu-box", hosts_file=hosts_file)
-    assert caught.value.where == f"{hosts_file}{place}"
-    assert said in caught.value.message
+    assert caught.value.where == f"{hosts_file}{position}"
+    assert phrase in caught.value.message
 
 
-def test_misspelled_key_is_guessed(hosts_file: Path) -> None:
+def test_the_hint_corrects_a_misspelled_key(hosts_file: Path) -> None:
     hosts_file.write_text("hosts:\n  gpu-box:\n    pyhton: x\n")
     with pytest.raises(ProfileError) as caught:
         inventory.resolve("gpu-box", hosts_file=hosts_file)
     assert "`python`" in caught.value.hint
 
 
-def test_entry_of_another_host_does_not_disturb(hosts_file: Path) -> None:
+def test_invalid_entry_of_another_host_is_ignored(hosts_file: Path) -> None:
     hosts_file.write_text("hosts:\n  broken: {pyhton: x}\n  gpu-box: {python: p}\n")
     assert inventory.resolve("gpu-box", hosts_file=hosts_file).python == "p"
 
 
-def test_missing_inventory_that_was_asked_for_is_an_error(tmp_path: Path) -> None:
+def test_missing_inventory_that_was_named_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ProfileError, match="No such file"):
         inventory.resolve("gpu-box", hosts_file=tmp_path / "none.yaml")
 
 
 @pytest.mark.parametrize("name", ["-oProxyCommand=id", "a b", "", "box\n"])
-def test_names_that_ssh_could_misread_are_refused(hosts_file: Path, name: str) -> None:
+def test_names_that_ssh_could_misread_are_rejected(hosts_file: Path, name: str) -> None:
     with pytest.raises(UsageError):
         inventory.resolve(name)
 
 
-def test_name_leads_to_a_real_sshd(gpu_box: str) -> None:
+def test_name_connects_to_a_real_sshd(gpu_box: str) -> None:
     transport = connect(inventory.resolve(gpu_box))
     assert transport.name == gpu_box
     assert transport.run(Command(argv=("echo", "there"), label="test")).stdout == b"there\n"

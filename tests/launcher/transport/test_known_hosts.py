@@ -1,4 +1,4 @@
-"""known_hosts as OpenSSH reads it, with ssh-keygen -F as the judge where there is one."""
+"""known_hosts as OpenSSH reads it; `ssh-keygen -F` is the reference."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ OTHER = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + b"o" * 32).decode()
 KEY = base64.b64decode(BLOB)
 
 
-def found(text: str, host: str = "gpu-box") -> tuple[KnownKey, ...]:
+def keys_in(text: str, host: str = "gpu-box") -> tuple[KnownKey, ...]:
     return keys_for(host, [("kh", text)])
 
 
 @pytest.mark.parametrize(
-    ("field", "host", "named"),
+    ("field", "host", "matches"),
     [
         ("gpu-box", "gpu-box", True),
         ("GPU-Box", "gpu-box", True),
@@ -38,10 +38,10 @@ def found(text: str, host: str = "gpu-box") -> tuple[KnownKey, ...]:
         ("[!a]x", "bx", False),
     ],
 )
-def test_patterns_name_hosts_as_for_openssh(tmp_path: Path, field: str, host: str, named: bool) -> None:
+def test_patterns_match_hosts_as_in_openssh(tmp_path: Path, field: str, host: str, matches: bool) -> None:
     text = f"{field} ssh-ed25519 {BLOB}\n"
-    assert bool(found(text, host)) is named
-    assert _ssh_keygen_finds(tmp_path, text, host) is named
+    assert bool(keys_in(text, host)) is matches
+    assert _ssh_keygen_finds(tmp_path, text, host) is matches
 
 
 def test_hashed_names_are_found(tmp_path: Path) -> None:
@@ -50,53 +50,53 @@ def test_hashed_names_are_found(tmp_path: Path) -> None:
     _ssh_keygen("-H", "-f", str(file))
     text = file.read_text()
     assert "gpu-box" not in text
-    assert [key.where for key in found(text)] == ["kh:1"]
-    assert [key.where for key in found(text, "[10.0.0.1]:2222")] == ["kh:2"]
+    assert [key.where for key in keys_in(text)] == ["kh:1"]
+    assert [key.where for key in keys_in(text, "[10.0.0.1]:2222")] == ["kh:2"]
 
 
-def test_broken_lines_cost_only_themselves() -> None:
+def test_malformed_lines_are_skipped() -> None:
     text = f"# comment\n\ngpu-box\n|1|x|y ssh-ed25519 {BLOB}\ngpu-box ssh-ed25519 ???\n@x\ngpu-box ssh-ed25519 {BLOB} c"
-    assert [key.where for key in found(text)] == ["kh:7"]
+    assert [key.where for key in keys_in(text)] == ["kh:7"]
 
 
 def test_listed_key_is_known() -> None:
-    assert judge(found(f"gpu-box ssh-ed25519 {BLOB}"), "ssh-ed25519", KEY).trust is Trust.KNOWN
+    assert judge(keys_in(f"gpu-box ssh-ed25519 {BLOB}"), "ssh-ed25519", KEY).trust is Trust.KNOWN
 
 
 def test_other_key_of_the_same_type_means_changed_and_names_the_line() -> None:
-    judgement = judge(found(f"\ngpu-box ssh-ed25519 {OTHER}"), "ssh-ed25519", KEY)
+    judgement = judge(keys_in(f"\ngpu-box ssh-ed25519 {OTHER}"), "ssh-ed25519", KEY)
     assert (judgement.trust, judgement.lines) == (Trust.CHANGED, ("kh:2",))
 
 
-def test_any_of_several_listed_keys_will_do() -> None:
+def test_one_of_several_listed_keys_suffices() -> None:
     text = f"gpu-box ssh-ed25519 {OTHER}\ngpu-box ssh-ed25519 {BLOB}"
-    assert judge(found(text), "ssh-ed25519", KEY).trust is Trust.KNOWN
+    assert judge(keys_in(text), "ssh-ed25519", KEY).trust is Trust.KNOWN
 
 
 def test_key_of_another_type_only_means_unknown() -> None:
-    assert judge(found(f"gpu-box ssh-rsa {OTHER}"), "ssh-ed25519", KEY).trust is Trust.UNKNOWN
+    assert judge(keys_in(f"gpu-box ssh-rsa {OTHER}"), "ssh-ed25519", KEY).trust is Trust.UNKNOWN
 
 
-def test_revoked_wins_over_known() -> None:
+def test_revoked_takes_precedence_over_known() -> None:
     text = f"gpu-box ssh-ed25519 {BLOB}\n@revoked * ssh-ed25519 {BLOB}"
-    judgement = judge(found(text), "ssh-ed25519", KEY)
+    judgement = judge(keys_in(text), "ssh-ed25519", KEY)
     assert (judgement.trust, judgement.lines) == (Trust.REVOKED, ("kh:2",))
 
 
-def test_certificate_authority_is_no_host_key() -> None:
-    assert judge(found(f"@cert-authority * ssh-ed25519 {BLOB}"), "ssh-ed25519", KEY).trust is Trust.UNKNOWN
+def test_certificate_authority_is_not_a_host_key() -> None:
+    assert judge(keys_in(f"@cert-authority * ssh-ed25519 {BLOB}"), "ssh-ed25519", KEY).trust is Trust.UNKNOWN
 
 
 def test_unlisted_host_is_unknown() -> None:
-    assert judge(found(f"other ssh-ed25519 {BLOB}"), "ssh-ed25519", KEY).trust is Trust.UNKNOWN
+    assert judge(keys_in(f"other ssh-ed25519 {BLOB}"), "ssh-ed25519", KEY).trust is Trust.UNKNOWN
 
 
 def test_listed_types_come_first() -> None:
     text = f"gpu-box ecdsa-sha2-nistp256 {OTHER}\n@cert-authority * ssh-rsa {OTHER}\ngpu-box ssh-ed25519 {BLOB}"
-    assert preferred_types(found(text)) == ("ecdsa-sha2-nistp256", "ssh-ed25519")
+    assert preferred_types(keys_in(text)) == ("ecdsa-sha2-nistp256", "ssh-ed25519")
 
 
-def test_fingerprint_is_the_one_ssh_keygen_shows(tmp_path: Path) -> None:
+def test_fingerprint_is_the_one_that_ssh_keygen_prints(tmp_path: Path) -> None:
     file = tmp_path / "key.pub"
     file.write_text(f"ssh-ed25519 {BLOB}\n")
     assert fingerprint(KEY) in _ssh_keygen("-l", "-f", str(file))
@@ -104,7 +104,7 @@ def test_fingerprint_is_the_one_ssh_keygen_shows(tmp_path: Path) -> None:
 
 def _ssh_keygen(*words: str) -> str:
     if shutil.which("ssh-keygen") is None:
-        pytest.skip("no ssh-keygen here")
+        pytest.skip("ssh-keygen is not installed")
     return subprocess.run(["ssh-keygen", *words], capture_output=True, text=True, check=False).stdout
 
 

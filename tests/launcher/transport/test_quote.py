@@ -1,4 +1,4 @@
-"""Command lines, through every login shell that is installed here."""
+"""Command lines, tested with every login shell that is installed."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ def command(*argv: str, **more: str) -> Command:
     return Command(argv=argv, label="test", cwd=more.get("cwd", ""))
 
 
-def through(shell: str, line: str) -> subprocess.CompletedProcess[bytes]:
+def run_in(shell: str, line: str) -> subprocess.CompletedProcess[bytes]:
     path = shutil.which(shell)
     if path is None:
-        pytest.skip(f"no {shell} here")
+        pytest.skip(f"{shell} is not installed")
     return subprocess.run([path, "-c", line], capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=20)
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_words_pass_through_any_login_shell(shell: str) -> None:
-    result = through(shell, quote.login_line(quote.script(command("printf", "%s\\0", *NASTY))))
+def test_words_survive_any_login_shell(shell: str) -> None:
+    result = run_in(shell, quote.login_line(quote.script(command("printf", "%s\\0", *NASTY))))
     out = quote.Unwrap()
     words = out.feed(result.stdout).split(b"\0")[:-1]
     assert words == [word.encode("utf-8", "surrogateescape") for word in NASTY], result.stderr
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_long_lines_pass_through_any_login_shell(shell: str) -> None:
+def test_long_lines_survive_any_login_shell(shell: str) -> None:
     word = "quoted ' and plain " * 400
-    result = through(shell, quote.login_line(quote.script(command("printf", "%s", word))))
+    result = run_in(shell, quote.login_line(quote.script(command("printf", "%s", word))))
     assert quote.Unwrap().feed(result.stdout) == word.encode(), result.stderr
 
 
-def test_line_holds_printable_ascii_only() -> None:
+def test_line_contains_only_printable_ascii() -> None:
     line = quote.login_line(quote.script(command("echo", *NASTY)))
     assert line.isascii()
     assert line.isprintable()
@@ -51,8 +51,8 @@ def test_line_holds_printable_ascii_only() -> None:
 
 @given(st.lists(st.text(st.characters(blacklist_characters="\0", blacklist_categories=("Cs",)), max_size=30)))
 @settings(max_examples=30, deadline=None)
-def test_any_words_pass_through_sh(words: list[str]) -> None:
-    result = through("sh", quote.login_line(quote.script(command("printf", "%s\\0", "first", *words))))
+def test_any_words_survive_sh(words: list[str]) -> None:
+    result = run_in("sh", quote.login_line(quote.script(command("printf", "%s\\0", "first", *words))))
     assert quote.Unwrap().feed(result.stdout).split(b"\0")[1:-1] == [word.encode() for word in words]
 
 
@@ -62,12 +62,12 @@ def test_script_is_readable() -> None:
 
 
 @pytest.mark.parametrize(("cwd", "entered"), [("-", "./-"), ("runs", "./runs"), ("/tmp", "/tmp")])
-def test_directory_is_never_taken_for_an_option_or_looked_up(cwd: str, entered: str) -> None:
+def test_directory_is_never_read_as_an_option_or_looked_up(cwd: str, entered: str) -> None:
     assert quote.script(command("true", cwd=cwd)).startswith(f"cd -- {entered} || ")
 
 
 @pytest.mark.parametrize("cut", range(1, 60, 7))
-def test_print_of_the_login_shell_is_taken_off_however_it_is_cut(cut: int) -> None:
+def test_greeting_of_the_login_shell_is_removed_wherever_chunks_end(cut: int) -> None:
     data = b"Welcome!\n\x1esglang-launcher 4711\x1eanswer\x1esglang-launcher 1\x1e"
     out = quote.Unwrap()
     assert out.feed(data[:cut]) + out.feed(data[cut:]) == b"answer\x1esglang-launcher 1\x1e"
@@ -81,7 +81,7 @@ def test_no_mark_means_no_output_and_no_pid() -> None:
     assert out.prelude.startswith(b"This account")
 
 
-def test_endless_print_before_the_mark_does_not_fill_memory() -> None:
+def test_endless_output_before_the_mark_does_not_fill_memory() -> None:
     out = quote.Unwrap()
     for _ in range(40):
         out.feed(b"x" * 100_000)

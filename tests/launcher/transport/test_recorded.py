@@ -1,4 +1,4 @@
-"""A recorded run plays again through the same flow, without its host."""
+"""A recorded run is replayed by the same flow, without its host."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,17 +24,17 @@ def recorded(tmp_path: Path) -> Bench:
     return bench(tmp_path, LocalTransport())
 
 
-def replayed(made: Bench, run: Run) -> tuple[Witness, State, str]:
-    """Play a run again: what was seen, how it ended, and the log that was copied."""
+def replayed(recorder: Bench, run: Run) -> tuple[Witness, State, str]:
+    """Replay a run; returns the observer, the final state and the log that was copied."""
     witness = Witness()
-    context = replace(made.context, transport=ReplayTransport(run.folder), observer=witness)
+    context = replace(recorder.context, transport=ReplayTransport(run.folder), observer=witness)
     options = Options(validate=False, ignore_findings=True, ask_engine=False)
-    outcome = launch(context, made.profile(), resolve(f"replay:{run.folder}"), options)
+    outcome = launch(context, recorder.profile(), resolve(f"replay:{run.folder}"), options)
     assert outcome.run is not None
     return witness, outcome.state, outcome.run.log.read_text()
 
 
-def test_a_crash_crashes_again_with_the_same_log(recorded: Bench) -> None:
+def test_a_replayed_crash_crashes_with_the_same_log(recorded: Bench) -> None:
     first = recorded.launch("crash")
     assert first.run is not None
     witness, state, log = replayed(recorded, first.run)
@@ -43,7 +43,7 @@ def test_a_crash_crashes_again_with_the_same_log(recorded: Bench) -> None:
     assert witness.kinds()[-1] == "Exited"
 
 
-def test_a_ready_server_gets_ready_again(recorded: Bench) -> None:
+def test_a_replayed_server_becomes_ready(recorded: Bench) -> None:
     first = recorded.launch()
     assert first.run is not None
     remote.stop(recorded.transport, first.run, drain=5)
@@ -52,23 +52,23 @@ def test_a_ready_server_gets_ready_again(recorded: Bench) -> None:
     assert "Ready" in witness.kinds()
 
 
-def test_what_was_not_recorded_fails_as_such(recorded: Bench) -> None:
+def test_a_command_without_a_recorded_answer_fails(recorded: Bench) -> None:
     first = recorded.launch("usage")
     assert first.run is not None
     transport = connect(resolve(f"replay:{first.run.folder}"))
-    with pytest.raises(HostCommandFailed, match="holds no answer to `dry_run`"):
+    with pytest.raises(HostCommandFailed, match="contains no answer to `dry_run`"):
         transport.run(Command(argv=("x",), label="dry_run"))
     with pytest.raises(ConnectionRefusedError):
         transport.connect("127.0.0.1", 30000, 1.0)
 
 
-def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is no run"):
+def test_a_folder_that_is_not_a_run_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is not a run folder"):
         connect(resolve(f"replay:{tmp_path}"))
 
 
 @pytest.mark.parametrize(("ahead", "words"), [(3600.0, "3600 s ahead of"), (-3600.0, "3600 s behind"), (5.0, "")])
 def test_a_clock_that_is_far_off_is_a_finding(ahead: float, words: str) -> None:
     now = datetime(2026, 11, 29, tzinfo=UTC)
-    found = clock_finding({"host": {"time": now.timestamp() + ahead}}, now)
-    assert [words in finding.message for finding in found] == ([True] if words else [])
+    findings = clock_finding({"host": {"time": now.timestamp() + ahead}}, now)
+    assert [words in finding.message for finding in findings] == ([True] if words else [])

@@ -1,4 +1,4 @@
-"""Host names through the real `ssh -G`."""
+"""Host names, resolved by the real `ssh -G`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from launcher.errors import ProfileError, UsageError
-from launcher.transport.ssh_config import CONFIG_VARIABLE, Wish, resolve_target
+from launcher.transport.ssh_config import CONFIG_VARIABLE, SshRequest, resolve_target
 from launcher.transport.target import SshTarget, parse_destination
 
-pytestmark = pytest.mark.skipif(shutil.which("ssh") is None, reason="no OpenSSH client here")
+pytestmark = pytest.mark.skipif(shutil.which("ssh") is None, reason="needs an OpenSSH client")
 
 
 @pytest.fixture
@@ -21,12 +21,13 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "config"
 
 
-def resolved(config: Path, name: str, text: str, **wish: str) -> SshTarget:
+def resolved(config: Path, name: str, text: str, **settings: str) -> SshTarget:
     config.write_text(text)
-    return resolve_target(Wish(destination=parse_destination(name), **wish), config=config)  # type: ignore[arg-type]
+    request = SshRequest(destination=parse_destination(name), **settings)  # type: ignore[arg-type]
+    return resolve_target(request, config=config)
 
 
-def test_host_block_is_followed(config: Path) -> None:
+def test_host_block_is_applied(config: Path) -> None:
     text = "Host box\n HostName 10.9.8.7\n Port 2200\n User eva\n IdentityFile /k/one\n IdentitiesOnly yes\n"
     target = resolved(config, "box", text)
     assert (target.name, target.address, target.port, target.user) == ("box", "10.9.8.7", 2200, "eva")
@@ -38,8 +39,8 @@ def test_unknown_name_is_taken_as_an_address(config: Path) -> None:
     assert (target.address, target.user, target.port, target.via) == ("10.9.8.7", "root", 2222, None)
 
 
-def test_included_files_and_match_blocks_count(config: Path, tmp_path: Path) -> None:
-    included = tmp_path / "more"
+def test_included_files_and_match_blocks_are_applied(config: Path, tmp_path: Path) -> None:
+    included = tmp_path / "included"
     included.write_text("Host box\n HostName 10.1.1.1\n")
     text = f"Include {included}\nMatch host 10.1.1.1\n User eva\nMatch exec false\n Port 99\n"
     target = resolved(config, "box", text)
@@ -79,16 +80,16 @@ def test_proxy_jump_none_means_none(config: Path) -> None:
     assert resolved(config, "box", "Host box\n ProxyJump none\nHost *\n ProxyJump one\n").via is None
 
 
-def test_proxy_command_tokens_are_filled_in(config: Path) -> None:
+def test_proxy_command_tokens_are_expanded(config: Path) -> None:
     text = "Host box\n HostName 10.0.0.1\n Port 7\n User eva\n ProxyCommand nc -x 'a b' %h %p # %r %n %%\n"
     assert resolved(config, "box", text).proxy_command == "nc -x 'a b' 10.0.0.1 7 # eva box %"
 
 
-def test_proxy_command_wins_over_nothing(config: Path) -> None:
+def test_proxy_command_none_means_none(config: Path) -> None:
     assert resolved(config, "box", "Host box\n ProxyCommand none\n").proxy_command == ""
 
 
-def test_identity_tokens_are_filled_in(config: Path) -> None:
+def test_identity_tokens_are_expanded(config: Path) -> None:
     target = resolved(config, "box", "Host box\n User eva\n IdentityFile ~/k/%r@%h\n IdentityFile %d/id\n")
     assert target.identity_files == (Path.home() / "k/eva@box", Path.home() / "id")
 
@@ -118,11 +119,11 @@ def test_known_hosts_files_of_user_and_machine_are_read(config: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "accepted"), [("no", True), ("off", True), ("ask", False), ("yes", False), ("accept-new", False)]
 )
-def test_unknown_keys_are_accepted_only_where_the_user_said_so(config: Path, value: str, accepted: bool) -> None:
+def test_unknown_keys_are_accepted_only_where_the_user_configured_it(config: Path, value: str, accepted: bool) -> None:
     assert resolved(config, "box", f"Host box\n StrictHostKeyChecking {value}\n").accept_unknown is accepted
 
 
-def test_faulty_configuration_is_reported_with_its_line(config: Path) -> None:
+def test_invalid_configuration_is_reported_with_its_line(config: Path) -> None:
     with pytest.raises(ProfileError, match="line 2"):
         resolved(config, "box", "Host box\n NoSuchKeyword x\n")
 
@@ -132,13 +133,13 @@ def test_pasted_command_reaches_the_same_host(config: Path) -> None:
     assert target.command("-v") == f"ssh -v -F {config} -p 99 -l eva -J one box true"
 
 
-def test_environment_names_another_configuration(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_selects_another_configuration(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config.write_text("Host box\n HostName 10.5.5.5\n")
     monkeypatch.setenv(CONFIG_VARIABLE, str(config))
-    assert resolve_target(Wish(destination=parse_destination("box"))).address == "10.5.5.5"
+    assert resolve_target(SshRequest(destination=parse_destination("box"))).address == "10.5.5.5"
 
 
-def test_without_an_ssh_program_the_file_is_read_here(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_ssh_program_the_launcher_reads_the_file(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(config.parent))
     text = "Host box\n HostName 10.9.8.7\n Port 2200\n User eva\n IdentityFile /k/one\n ProxyJump one\n"
     target = resolved(config, "box:7", text)

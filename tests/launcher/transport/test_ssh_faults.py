@@ -1,4 +1,4 @@
-"""What goes wrong on the way, and what paramiko gets wrong by itself. Against real sshds, stopped and killed."""
+"""Network faults and the defects of paramiko. Tested with real sshds that are stopped and killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from launcher.clock import SystemClock
 from launcher.errors import HostCommandFailed, HostUnreachable, TransportTimeout
 from launcher.transport.base import Command
 from launcher.transport.ssh import SshTransport
-from launcher.transport.ssh_config import Wish, resolve_target
+from launcher.transport.ssh_config import SshRequest, resolve_target
 from launcher.transport.ssh_dial import Connection, Timing, dial
 from launcher.transport.target import SshTarget, parse_destination
 from tests.support.sshd import Sshd
@@ -30,19 +30,19 @@ ECHO = Command(argv=("echo", "in"), label="test")
 
 
 def target_of(server: Sshd) -> SshTarget:
-    return resolve_target(Wish(destination=parse_destination(server.alias)), config=server.config)
+    return resolve_target(SshRequest(destination=parse_destination(server.alias)), config=server.config)
 
 
 @pytest.fixture
 def connection(sshd_server: Sshd) -> Iterator[Connection]:
-    made = dial(target_of(sshd_server), Timing(), SystemClock())
-    yield made
-    made.close()
+    opened = dial(target_of(sshd_server), Timing(), SystemClock())
+    yield opened
+    opened.close()
 
 
 @pytest.fixture
 def server(start_sshd: StartSshd) -> Sshd:
-    """A server to be mistreated."""
+    """A server that the test stops or kills."""
     return start_sshd("victim")
 
 
@@ -56,7 +56,7 @@ def victim(server: Sshd) -> Iterator[SshTransport]:
 
 
 def started(transport: SshTransport) -> tuple[threading.Thread, list[BaseException]]:
-    """A long command in a thread, running for sure; and what it will have raised."""
+    """Start a long command in a thread; returns the thread, and the list that receives what it raises."""
     raised: list[BaseException] = []
 
     def wait() -> None:
@@ -73,22 +73,22 @@ def started(transport: SshTransport) -> tuple[threading.Thread, list[BaseExcepti
 # --- paramiko's defects
 
 
-def test_small_packets_are_sent_at_once(connection: Connection) -> None:
+def test_small_packets_are_sent_without_delay(connection: Connection) -> None:
     assert connection.transport.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
-def test_kernel_gives_up_a_dead_peer(connection: Connection) -> None:
+def test_kernel_drops_a_dead_peer(connection: Connection) -> None:
     assert connection.transport.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 15_000
     assert connection.transport.sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
 
 
-def test_we_never_ask_for_new_keys_and_others_in_this_process_still_do(connection: Connection) -> None:
+def test_our_connections_never_rekey_and_other_connections_still_do(connection: Connection) -> None:
     packetizer = connection.transport.packetizer
     assert (packetizer.REKEY_BYTES, packetizer.REKEY_PACKETS) == (1 << 45, 1 << 45)
     assert paramiko.packet.Packetizer.REKEY_BYTES < 1 << 45
 
 
-def test_server_may_ask_for_new_keys_in_the_middle(start_sshd: StartSshd) -> None:
+def test_server_may_rekey_during_a_command(start_sshd: StartSshd) -> None:
     transport = SshTransport(target_of(start_sshd("rekey", "RekeyLimit 1M")), timing=QUICK)
     data = os.urandom(4 << 20)
     result = transport.run(Command(argv=("cat",), label="test", stdin=data))
@@ -121,19 +121,19 @@ def test_frozen_server_is_noticed_by_a_stream(server: Sshd, victim: SshTransport
 
 
 def test_quiet_connection_to_a_living_server_is_kept(server: Sshd, victim: SshTransport) -> None:
-    quiet = Command(argv=("sleep", "1.2"), label="test")  # three times what a silent server is given
+    quiet = Command(argv=("sleep", "1.2"), label="test")  # three times the limit for a silent server
     assert victim.run(quiet).exit == 0
     assert server.log.count("Accepted publickey") == 1
 
 
-def test_port_that_accepts_and_says_nothing_is_given_up(sshd_server: Sshd) -> None:
+def test_port_that_accepts_and_sends_nothing_is_an_error(sshd_server: Sshd) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         target = replace(target_of(sshd_server), port=listener.getsockname()[1])
         with pytest.raises(HostUnreachable, match="before the login"):
             SshTransport(target, timing=Timing(connect=0.3)).open()
 
 
-def test_port_that_speaks_something_else_is_told_apart(sshd_server: Sshd) -> None:
+def test_port_with_another_protocol_is_an_error(sshd_server: Sshd) -> None:
     with _answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         target = replace(target_of(sshd_server), port=port)
         with pytest.raises(HostUnreachable, match="before the login"):
@@ -143,7 +143,7 @@ def test_port_that_speaks_something_else_is_told_apart(sshd_server: Sshd) -> Non
 # --- connections that end
 
 
-def test_killed_connection_is_noticed_in_the_middle_of_a_command(server: Sshd, victim: SshTransport) -> None:
+def test_killed_connection_is_noticed_during_a_command(server: Sshd, victim: SshTransport) -> None:
     thread, raised = started(victim)
     _wait_for_session(server)
     server.kill_sessions()
@@ -155,19 +155,19 @@ def test_killed_connection_is_noticed_in_the_middle_of_a_command(server: Sshd, v
 
 def test_next_command_connects_again(server: Sshd, victim: SshTransport) -> None:
     server.kill_sessions()
-    with suppress(HostUnreachable):  # the end of the connection comes through before this command, or in it
+    with suppress(HostUnreachable):  # the loss is noticed before this command or during it
         victim.run(Command(argv=("sleep", "1"), label="test", timeout=30))
     assert victim.run(ECHO).stdout == b"in\n"
 
 
-def test_gone_server_is_unreachable(server: Sshd, victim: SshTransport) -> None:
+def test_stopped_server_is_unreachable(server: Sshd, victim: SshTransport) -> None:
     server.stop()
     for _ in range(2):
         with pytest.raises(HostUnreachable):
             victim.run(ECHO)
 
 
-def test_lost_connection_is_no_clean_end_of_a_forwarded_stream(server: Sshd, victim: SshTransport) -> None:
+def test_lost_connection_is_not_a_clean_end_of_a_forwarded_stream(server: Sshd, victim: SshTransport) -> None:
     with _answering(b"half an answer", then_close=False) as port:
         stream = victim.connect("127.0.0.1", port, 5)
         stream.settimeout(20)
@@ -186,7 +186,7 @@ def test_closed_transport_stays_closed(victim: SshTransport) -> None:
         victim.run(ECHO)
 
 
-def test_forbidden_forwarding_is_told_apart_from_a_refused_port(start_sshd: StartSshd) -> None:
+def test_forbidden_forwarding_is_not_a_refused_port(start_sshd: StartSshd) -> None:
     transport = SshTransport(target_of(start_sshd("closed", "AllowTcpForwarding no")))
     with pytest.raises(HostCommandFailed, match="forbids"):
         transport.connect("127.0.0.1", 1, 5)
@@ -200,7 +200,7 @@ def test_streams_read_to_the_end_free_their_session(ssh_transport: SshTransport)
 
 def test_no_free_session_is_a_timeout(ssh_transport: SshTransport) -> None:
     streams = [ssh_transport.stream(Command(argv=("sleep", "30"), label="test")) for _ in range(8)]
-    with pytest.raises(TransportTimeout, match="no free session"):
+    with pytest.raises(TransportTimeout, match="no free SSH session"):
         ssh_transport.run(replace(ECHO, timeout=0.1))
     for stream in streams:
         stream.close()
@@ -210,7 +210,7 @@ def test_no_free_session_is_a_timeout(ssh_transport: SshTransport) -> None:
 # --- login shells
 
 
-def test_print_of_the_login_shell_is_not_part_of_the_output(start_sshd: StartSshd, tmp_path: Path) -> None:
+def test_greeting_of_the_login_shell_is_not_part_of_the_output(start_sshd: StartSshd, tmp_path: Path) -> None:
     (tmp_path / ".bashrc").write_text("echo Welcome; echo careful >&2\n")
     server = start_sshd("chatty", f"ForceCommand {_shell(tmp_path)}")
     transport = SshTransport(target_of(server))
@@ -222,7 +222,7 @@ def test_print_of_the_login_shell_is_not_part_of_the_output(start_sshd: StartSsh
     transport.close()
 
 
-def test_account_without_a_shell_is_reported_in_its_own_words(start_sshd: StartSshd) -> None:
+def test_message_of_an_account_without_a_shell_is_shown(start_sshd: StartSshd) -> None:
     server = start_sshd("nologin", "ForceCommand echo This account is not available.; exit 1")
     transport = SshTransport(target_of(server))
     with pytest.raises(HostCommandFailed, match="This account is not available"):
@@ -232,15 +232,15 @@ def test_account_without_a_shell_is_reported_in_its_own_words(start_sshd: StartS
     transport.close()
 
 
-def test_silent_refusal_is_no_empty_answer(start_sshd: StartSshd) -> None:
-    transport = SshTransport(target_of(start_sshd("mute", "ForceCommand exit 0")))
+def test_silent_refusal_is_not_an_empty_output(start_sshd: StartSshd) -> None:
+    transport = SshTransport(target_of(start_sshd("silent", "ForceCommand exit 0")))
     with pytest.raises(HostCommandFailed, match="login shell"):
         transport.run(ECHO)
     transport.close()
 
 
 def _shell(directory: Path) -> Path:
-    """A login shell that reads a .bashrc of the test's, as Debian's bash does for ssh commands."""
+    """Write a login shell that reads a .bashrc, as Debian's bash does for ssh commands."""
     script = directory / "shell"
     script.write_text(f'#!/bin/sh\n. {directory / ".bashrc"}\nexec sh -c "$SSH_ORIGINAL_COMMAND"\n')
     script.chmod(0o755)
@@ -251,12 +251,12 @@ def _wait_for_session(server: Sshd) -> None:
     for _ in range(10_000):
         if "Starting session: command" in server.log:
             return
-    raise AssertionError("the command does not start")
+    raise AssertionError("the command did not start")
 
 
 @contextmanager
 def _answering(data: bytes, *, then_close: bool = True) -> Iterator[int]:
-    """A port that answers whatever comes with some bytes."""
+    """Open a port that sends these bytes to its first connection."""
     done = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
 

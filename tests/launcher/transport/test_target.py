@@ -1,4 +1,4 @@
-"""Destinations as people type them; nothing of it may reach ssh as an option."""
+"""Destinations as users type them; no part of one may reach ssh as an option."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from launcher.transport.target import Destination, SshTarget, parse_destination
         ("ssh://root@box:22/", Destination(name="box", user="root", port=22)),
     ],
 )
-def test_destination_is_taken_apart(text: str, expected: Destination) -> None:
+def test_destination_is_parsed(text: str, expected: Destination) -> None:
     assert parse_destination(text) == expected
 
 
@@ -34,7 +34,7 @@ def test_destination_is_taken_apart(text: str, expected: Destination) -> None:
         "box:65536", "box:", "@box", "a@b@c", "box:ssh", "[box", "box/x", "box\u202e", "tab\tbox",
     ],
 )  # fmt: skip
-def test_what_is_no_host_is_refused(text: str) -> None:
+def test_invalid_destinations_are_rejected(text: str) -> None:
     with pytest.raises(UsageError):
         parse_destination(text)
 
@@ -42,17 +42,17 @@ def test_what_is_no_host_is_refused(text: str) -> None:
 @given(st.text())
 def test_no_text_yields_an_option_or_a_blank(text: str) -> None:
     try:
-        found = parse_destination(text)
+        destination = parse_destination(text)
     except UsageError:
         return
-    for word in (found.name, found.user):
+    for word in (destination.name, destination.user):
         assert not word.startswith("-")
         assert word.isprintable()
         assert " " not in word
-    assert found.name
+    assert destination.name
 
 
-def test_host_key_name_carries_another_port() -> None:
+def test_host_key_name_contains_a_port_other_than_22() -> None:
     target = SshTarget(name="box", address="10.0.0.1", user="root")
     assert target.host_key_name == "10.0.0.1"
     assert SshTarget(name="box", address="10.0.0.1", user="root", port=2222).host_key_name == "[10.0.0.1]:2222"
