@@ -1,7 +1,7 @@
-"""Small standard-library programs that are sent to the host and run there under whatever python3 it has (3.8+).
+"""Small standard-library programs that are sent to the host and run with whatever python3 it has (3.8+).
 
-They travel as text on standard input together with their arguments, so that nothing has to be installed and nothing
-shows in `ps`. `bundle` joins a program with the modules of this package that it imports.
+A program and its arguments are sent as text on standard input, so that nothing has to be installed and nothing is
+visible in `ps`. `bundle` joins a program with the modules of this package that it imports.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from typing import Any
 from launcher.transport.base import Command
 
 _IMPORT = "from launcher.hostside."
-# The first python3 that runs; the engine's own interpreter is the last resort. -E -s: nothing of the user's leaks in.
+# Runs the first interpreter that exists: on PATH, the engine's, /usr/bin. -E -s ignore user variables and packages.
 _SHELL = (
     'for p in python3 "$1" /usr/bin/python3; do command -v "$p" >/dev/null 2>&1 && exec "$p" -E -s -u -; done; exit 127'
 )
 
 
 def command(name: str, arguments: Mapping[str, Any], *, python: str = "", timeout: float = 60.0) -> Command:
-    """The command that runs a program of this package with `arguments` (JSON-able) as its global ARGS."""
+    """Return the command that runs a program of this package with `arguments` as its global ARGS.
+
+    `arguments` holds JSON types only; `python` is the interpreter to try after python3; `timeout` is in seconds.
+    """
     return Command(
         argv=("sh", "-c", _SHELL, "sh", python or "python3"),
         label=name,
@@ -31,19 +34,19 @@ def command(name: str, arguments: Mapping[str, Any], *, python: str = "", timeou
 
 
 def bundle(name: str, arguments: Mapping[str, Any]) -> bytes:
-    """One self-contained program text."""
+    """Return the self-contained text of a program, with its arguments and the modules that it imports."""
     head = f"from __future__ import annotations\nARGS = {dict(arguments)!r}\n"
     return (head + "\n".join(_source(part) for part in _parts(name))).encode()
 
 
 @cache
 def _parts(name: str) -> tuple[str, ...]:
-    """The modules a program consists of, imported ones first."""
-    found: list[str] = []
+    """Return the modules of which a program consists, imported ones first."""
+    imported: list[str] = []
     for line in _text(name).splitlines():
         if line.startswith(_IMPORT):
-            found += [part for part in _parts(line.split()[1].rpartition(".")[2]) if part not in found]
-    return (*found, name)
+            imported += [part for part in _parts(line.split()[1].rpartition(".")[2]) if part not in imported]
+    return (*imported, name)
 
 
 @cache

@@ -1,9 +1,9 @@
-"""Does an engine that was asked to stop still work on requests, or wait for some that it refused long ago?
+"""Detects that an engine, after SIGTERM, waits for requests that it had already rejected.
 
-0.5.11 (and others) book a request before they check it: one that is refused, for its length for example, stays in the
-books, and after SIGTERM the engine waits for it without end, saying so every 5 s. Seen on a real server; mended in
-0.5.23 (`_release_req_states_on_failure` in its tokenizer manager). Only where the scheduler itself says that it has no
-request is such a wait called one for nothing.
+0.5.11 (and others) register a request before they validate it. A rejected request, for example one that is too long,
+is never released, so after SIGTERM the engine waits for it forever and logs that every 5 s. Seen on a real server;
+fixed in 0.5.23 (`_release_req_states_on_failure` in its tokenizer manager). Requests count as leaked only when the
+scheduler itself reports that it has none.
 """
 
 from __future__ import annotations
@@ -15,43 +15,43 @@ import urllib.error
 import urllib.request
 
 REPORT = re.compile(rb"Remaining number of requests ([1-9]\d*)\. Remaining requests remaining_rids=(\[[^\n]*\])")
-SAME_REPORTS = 3  # one every 5 s
+SAME_REPORTS = 3  # equal reports before the scheduler is queried; the engine logs one every 5 s
 
 
 class Drain:
-    """What the log says since the engine was asked to stop."""
+    """Reads what the engine logs after it was asked to stop."""
 
     def __init__(self, log, host, port):
-        self.requests = 0  # how many are waited for
-        self.vain = False
+        self.requests = 0  # how many requests the engine waits for
+        self.leaked = False  # whether no scheduler has these requests
         self._log, self._address = log, (host, port)
         self._offset = size_of(log)
         self._pending = b""
-        self._same = []  # the latest reports that name the same requests
+        self._same = []  # the latest reports, all of the same requests
 
-    def is_vain(self):
-        """Whether the engine waits for requests that no scheduler has. Reads on in the log each time."""
-        for found in REPORT.finditer(self._new_lines()):
-            if self._same and self._same[-1] != found.group(2):
+    def waits_for_leaked(self):
+        """Return whether the engine waits for requests that no scheduler has. Each call reads the new log lines."""
+        for report in REPORT.finditer(self._new_lines()):
+            if self._same and self._same[-1] != report.group(2):
                 self._same = []
-            self._same.append(found.group(2))
-            self.requests = int(found.group(1))
+            self._same.append(report.group(2))
+            self.requests = int(report.group(1))
         if len(self._same) < SAME_REPORTS:
             return False
-        self._same = []  # asked again only after as many more
-        self.vain = scheduled(*self._address) == 0
-        return self.vain
+        self._same = []  # query the scheduler again only after as many further reports
+        self.leaked = scheduled(*self._address) == 0
+        return self.leaked
 
     def _new_lines(self):
         try:
             with open(self._log, "rb") as handle:
                 handle.seek(self._offset)
-                fresh = self._pending + handle.read(1 << 22)
+                data = self._pending + handle.read(1 << 22)
         except OSError:
             return b""
-        self._offset += len(fresh) - len(self._pending)
-        whole, newline, self._pending = fresh.rpartition(b"\n")
-        return whole + newline
+        self._offset += len(data) - len(self._pending)
+        lines, newline, self._pending = data.rpartition(b"\n")
+        return lines + newline
 
 
 def size_of(path):
@@ -62,11 +62,11 @@ def size_of(path):
 
 
 def scheduled(host, port):
-    """How many requests the schedulers run or hold in their queues; None when the server does not tell (a key)."""
+    """Return how many requests the schedulers run or queue; None when the server does not report it (an API key)."""
     name = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)
     base = "http://%s:%d" % ("[%s]" % name if ":" in name else name, port)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    for path, read in (("/v1/loads", lambda found: found["aggregate"]["total_reqs"]), ("/get_load", counted)):
+    for path, read in (("/v1/loads", lambda loads: loads["aggregate"]["total_reqs"]), ("/get_load", sum_of_requests)):
         try:
             with opener.open(base + path, timeout=3) as reply:
                 return int(read(json.loads(reply.read())))
@@ -75,6 +75,6 @@ def scheduled(host, port):
     return None
 
 
-def counted(rows):
-    """The form that releases before 0.5.8 have."""
+def sum_of_requests(rows):
+    """Return the sum over the ranks, from the reply of releases before 0.5.8."""
     return sum(row["num_reqs"] for row in rows)

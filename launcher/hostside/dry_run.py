@@ -1,8 +1,9 @@
-"""The engine's own argument resolution, run by the engine's interpreter on the host: no weights, no GPU memory.
+"""Runs the engine's own argument resolution with the engine's interpreter on the host: no weights, no GPU memory.
 
 ARGS: argv (flags of the engine), env. Prints one line that begins with MARK: {"ok": true, "effective": {...},
 "warnings": [...]} or {"ok": false, "kind": "usage"|"refused"|"broken", "exception", "message", "frame", "condition"}.
-What raises is looked up in the engine's own source, so that even an assertion without a message says what it wanted.
+The statement that raised is looked up in the engine's source, so that even an assertion without a message is reported
+with its condition.
 """
 
 from __future__ import annotations
@@ -15,32 +16,32 @@ import sys
 import time
 import traceback
 
-ARGS = {}  # put in front of the text when it is sent
+ARGS = {}  # a placeholder: `bundle` sets the arguments when it sends the program
 MARK = "sglang-launcher-dry-run:"
 
 
 def main(args):
     os.environ.update(args["env"])
     sys.argv = ["sglang", *args["argv"]]
-    begin = time.monotonic()
+    started = time.monotonic()
     try:
         from sglang.srt import server_args as engine
     except BaseException as error:
-        return {"ok": False, "kind": "broken", **what(error), "seconds": time.monotonic() - begin}
-    imported = time.monotonic() - begin
-    notes = Notes()
+        return {"ok": False, "kind": "broken", **error_report(error), "seconds": time.monotonic() - started}
+    imported = time.monotonic() - started
+    warnings = EngineWarnings()
     try:
-        resolved = resolve(engine, args["argv"], notes)
+        resolved = resolve(engine, args["argv"], warnings)
     except SystemExit as error:
-        return {"ok": False, "kind": "usage", "message": str(error), "seconds": imported, "warnings": notes.lines}
+        return {"ok": False, "kind": "usage", "message": str(error), "seconds": imported, "warnings": warnings.lines}
     except BaseException as error:
-        return {"ok": False, "kind": "refused", **what(error), "seconds": imported, "warnings": notes.lines}
-    return {"ok": True, "effective": plain(resolved), "warnings": notes.lines, "seconds": imported,
-            "resolve_seconds": time.monotonic() - begin - imported}  # fmt: skip
+        return {"ok": False, "kind": "refused", **error_report(error), "seconds": imported, "warnings": warnings.lines}
+    return {"ok": True, "effective": json_values(resolved), "warnings": warnings.lines, "seconds": imported,
+            "resolve_seconds": time.monotonic() - started - imported}  # fmt: skip
 
 
-class Notes(logging.Handler):
-    """Every warning the engine logs while it resolves."""
+class EngineWarnings(logging.Handler):
+    """Collects the warnings that the engine logs while it resolves its arguments."""
 
     def __init__(self):
         super().__init__(logging.WARNING)
@@ -50,11 +51,11 @@ class Notes(logging.Handler):
         self.lines.append(record.getMessage()[:500])
 
 
-def resolve(engine, argv, notes):
-    """All argument rules of the release; the resolved values by name."""
-    logging.getLogger().addHandler(notes)
+def resolve(engine, argv, warnings):
+    """Apply all argument rules of the release; returns the resolved values by name."""
+    logging.getLogger().addHandler(warnings)
     record = engine.prepare_server_args(list(argv))
-    logging.getLogger().addHandler(notes)  # 0.5.12 and later replace the root handlers while parsing
+    logging.getLogger().addHandler(warnings)  # again, because 0.5.12 and later replace the root handlers while parsing
     if hasattr(record, "resolve_once"):
         record.resolve_once()
     record.check_server_args()
@@ -63,36 +64,36 @@ def resolve(engine, argv, notes):
     return dict(vars(record))
 
 
-def what(error):
-    """The exception, its innermost frame inside the engine, and the condition that guards it there."""
+def error_report(error):
+    """Return the exception, its innermost frame inside the engine, and the condition that guards that statement."""
     frames = traceback.extract_tb(error.__traceback__)
     inside = [frame for frame in frames if "/sglang/" in frame.filename] or frames
     frame = inside[-1] if inside else None
     return {
         "exception": type(error).__name__,
         "message": str(error)[:2000],
-        "frame": "%s:%s in %s" % (short(frame.filename), frame.lineno, frame.name) if frame else "",
+        "frame": "%s:%s in %s" % (path_in_engine(frame.filename), frame.lineno, frame.name) if frame else "",
         "condition": condition(frame) if frame else "",
     }
 
 
 def condition(frame):
-    """The tests around the statement that raised, as source text, outermost first."""
+    """Return the tests that guard the statement that raised, as source text, outermost first."""
     try:
         with open(frame.filename) as handle:
             tree = ast.parse(handle.read())
     except (OSError, SyntaxError):
         return ""
-    best = None
-    for node, tests in walk(tree, ()):
+    guards = None
+    for node, tests in nodes_with_tests(tree, ()):
         if isinstance(node, ast.stmt) and node.lineno <= frame.lineno <= (node.end_lineno or node.lineno):
-            own = ("assert " + ast.unparse(node.test),) if isinstance(node, ast.Assert) else ()
-            best = (*tests, *own)
-    return " and ".join(best[-4:]) if best else ""
+            asserted = ("assert " + ast.unparse(node.test),) if isinstance(node, ast.Assert) else ()
+            guards = (*tests, *asserted)
+    return " and ".join(guards[-4:]) if guards else ""
 
 
-def walk(node, tests):
-    """Every node with the `if` tests that lead to it inside its own function."""
+def nodes_with_tests(node, tests):
+    """Yield every node with the `if` tests that lead to it within its own function."""
     for name, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
             if not isinstance(child, ast.AST):
@@ -104,14 +105,14 @@ def walk(node, tests):
             if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 inner = ()
             yield child, inner
-            yield from walk(child, inner)
+            yield from nodes_with_tests(child, inner)
 
 
-def short(path):
+def path_in_engine(path):
     return path.rpartition("/sglang/")[2] or path
 
 
-def plain(values):
+def json_values(values):
     return {name: value if isinstance(value, (str, int, float, bool, list, type(None))) else str(value)[:200]
             for name, value in values.items() if not name.startswith("_") and "api_key" not in name}  # fmt: skip
 
@@ -121,4 +122,4 @@ if __name__ == "__main__":
     sys.stdout.flush()
     sys.stdout.write("\n" + MARK + json.dumps(answer, default=str) + "\n")
     sys.stdout.flush()
-    os._exit(0)  # the engine's import may have left threads behind
+    os._exit(0)  # the engine's import may have left threads running

@@ -1,8 +1,8 @@
-"""The few lines of a huge log that a diagnosis needs, chosen where the log lies, so that only they travel.
+"""Selects, on the host, the few lines of a huge log that a diagnosis needs, so that only those are transferred.
 
-ARGS: path, words, lead, follow, same, edge (bytes), most (bytes). Prints `number:line` for each line around a word and
-for both ends, then `END {"lines", "bytes", "dropped", "notes"}`, or `END {"missing": why}`. grep finds some 400 words at
-130 MB/s on one core.
+ARGS: path, words, lead and follow (lines to keep before and after a hit), same (equal hits to keep), edge (bytes at
+both ends), most (bytes in all). Prints `number:line` for each selected line, then `END {"lines", "bytes", "dropped",
+"notes"}`, or `END {"missing": reason}`. grep searches for about 400 words at 130 MB/s on one core.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import subprocess
 import sys
 from collections import deque
 
-ARGS = {}  # put in front of the text when it is sent
-MOST_CHARS = 262144  # of one line
+ARGS = {}  # a placeholder: `bundle` sets the arguments when it sends the program
+MOST_CHARS = 262144  # to keep of one line
 
 
 def main(args):
@@ -26,31 +26,32 @@ def main(args):
         sys.stdout.buffer.write(b"END %s\n" % json.dumps({"missing": error.strerror}).encode())
         return
     first, last = edges(path, size, args["edge"])
-    sent, dropped = {}, 0
+    selected, dropped = {}, 0
     for number, line in first:
-        sent[number] = line
+        selected[number] = line
     try:
-        dropped = around_words(path, args, sent)
+        dropped = around_words(path, args, selected)
     except FileNotFoundError:
-        notes.append("the host has no grep: only both ends of the log were looked at")
+        notes.append("the host has no grep: only the beginning and the end of the log were read")
     for offset, line in enumerate(last):
-        sent[total - len(last) + 1 + offset] = line
+        selected[total - len(last) + 1 + offset] = line
     out = sys.stdout.buffer
-    for number in sorted(sent):
-        out.write(b"%d:%s\n" % (number, sent[number]))
+    for number in sorted(selected):
+        out.write(b"%d:%s\n" % (number, selected[number]))
     end = {"lines": total, "bytes": size, "dropped": dropped, "notes": notes}
     out.write(b"END %s\n" % json.dumps(end).encode())
 
 
-def around_words(path, args, sent):
-    """Put the neighbourhood of every hit into `sent`; how many were left out: equal ones, or beyond the bound.
+def around_words(path, args, selected):
+    """Add the lines around every hit to `selected`; returns how many hits or lines were dropped.
 
-    Hits are counted for each start of an engine anew, for it is the last start that will be judged.
+    Of equal hits only the first `same` are kept; of more than `most` bytes, the lines in the middle are dropped. Equal
+    hits are counted anew for each start of an engine, because the last start is the one that will be judged.
     """
-    kept = Kept(args["most"], sent)
-    counts, before, owed, dropped = {}, deque(maxlen=args["lead"]), 0, 0
+    kept = BoundedLines(args["most"], selected)
+    counts, before, following, dropped = {}, deque(maxlen=args["lead"]), 0, 0
     for number, mark, line in grep(path, args):
-        starts = mark is None or b"[20" in line[:96]  # the line between groups ends a record, too
+        new_record = mark is None or b"[20" in line[:96]  # the line between groups also ends a record
         if b"server_args=" in line[:256]:
             counts.clear()
         if mark == b":":
@@ -60,24 +61,24 @@ def around_words(path, args, sent):
                 for row in before:
                     kept.add(*row)
                 before.clear()
-                owed = args["follow"]
-                starts = False
+                following = args["follow"]
+                new_record = False
             else:
                 dropped += 1
-        owed = 0 if starts else max(0, owed - 1)
-        if owed:
+        following = 0 if new_record else max(0, following - 1)
+        if following:
             kept.add(number, line[:MOST_CHARS])
             continue
-        if starts:
+        if new_record:
             before.clear()
         if mark is not None:
             before.append((number, line[:MOST_CHARS]))
-    sent.update(kept.latest)
+    selected.update(kept.latest)
     return dropped + kept.dropped
 
 
-class Kept:
-    """Lines within a bound: half of it for the first, half for the latest; what is between is dropped."""
+class BoundedLines:
+    """Keeps lines up to a size: half of it for the first lines, half for the latest; drops the lines in between."""
 
     def __init__(self, most, first):
         self.most, self.first, self.latest = most // 2, first, deque()
@@ -96,12 +97,12 @@ class Kept:
 
 
 def grep(path, args):
-    """(number, mark, line) of each hit and its neighbours; mark None between groups."""
+    """Yield (number, mark, line) of each hit and the lines around it; mark is None between groups."""
     words = ["grep", "-a", "-n", "-F", "-B", str(args["lead"]), "-A", str(args["follow"]), "-f", "-", "--", path]
     env = dict(os.environ, LC_ALL="C")
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
     assert process.stdin is not None and process.stdout is not None
-    process.stdin.write("\n".join(args["words"]).encode() + b"\n")  # some 6 kB: less than a pipe holds
+    process.stdin.write("\n".join(args["words"]).encode() + b"\n")  # about 6 kB: less than the buffer of a pipe
     process.stdin.close()
     for row in process.stdout:
         yield split(row)
@@ -109,7 +110,7 @@ def grep(path, args):
 
 
 def split(row):
-    """`12:text` of a hit, `12-text` of its neighbour; mark None for the line between groups."""
+    """Split `12:text` of a hit or `12-text` of a line around it; mark is None for the line between groups."""
     end = 0
     while end < len(row) and row[end : end + 1].isdigit():
         end += 1
@@ -130,7 +131,7 @@ def count_lines(path):
 
 
 def edges(path, size, edge):
-    """Numbered lines at the beginning, and the last lines, as far as they are whole."""
+    """Return the numbered first lines and the last lines of the file, without incomplete ones."""
     with open(path, "rb") as handle:
         head = handle.read(edge)
         handle.seek(max(0, size - edge))

@@ -1,8 +1,8 @@
-"""Follow a run: its log by byte offset, its processes, its end. One stream, frames of a JSON line plus raw bytes.
+"""Follows a run: its log by byte offset, its processes, its end. Prints frames: a JSON line, then raw bytes.
 
 ARGS: folder, run, offset. Frames: {"log": n, "at": offset} + n bytes · {"processes": [...], "cpu": seconds,
 "read": bytes} every few seconds · {"replaced": size} when the log shrank · {"end": state, "code": n, "asked": bool} last.
-A cut connection is noticed by the failing write of the next frame.
+After a lost connection the next write fails, which ends the program.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ import time
 
 from launcher.hostside.process import is_alive, read_identity, run_pids, run_state, stat_fields, stop_was_asked
 
-ARGS = {}  # put in front of the text when it is sent
+ARGS = {}  # a placeholder: `bundle` sets the arguments when it sends the program
 CHUNK = 1 << 18
 SAMPLE_EVERY = 5.0  # seconds
-GRACE = 2.0  # seconds between the end of the process and giving up on its exit code
+GRACE = 2.0  # seconds to wait for the exit code after the process has ended
 
 
 def main(args):
     folder = os.path.expanduser(args["folder"])
     path, offset = os.path.join(folder, "server.log"), args["offset"]
-    sampled = gone = 0.0
+    sampled_at = gone_since = 0.0
     while True:
-        before = run_state(folder)
+        state, code = run_state(folder)
         offset = send_log(path, offset)
         now = time.monotonic()
-        if before[0] == "exited" or (before[0] != "running" and gone and now - gone > GRACE):
+        if state == "exited" or (state != "running" and gone_since and now - gone_since > GRACE):
             send_log(path, offset)
-            return emit({"end": before[0], "code": before[1], "asked": stop_was_asked(folder)})
-        gone = (gone or now) if before[0] != "running" else 0.0
-        if now - sampled > SAMPLE_EVERY:
-            sampled = now
+            return emit({"end": state, "code": code, "asked": stop_was_asked(folder)})
+        gone_since = (gone_since or now) if state != "running" else 0.0
+        if now - sampled_at > SAMPLE_EVERY:
+            sampled_at = now
             emit(sample(args["run"], read_identity(folder)))
         time.sleep(0.05)
 
 
 def send_log(path, offset):
-    """Send what the log has beyond `offset`; the new offset."""
+    """Send the log from `offset` on; returns the new offset."""
     try:
         with open(path, "rb") as log:
             size = os.fstat(log.fileno()).st_size
@@ -58,7 +58,7 @@ def send_log(path, offset):
 
 
 def sample(run, identity):
-    """What the processes of the run are doing: evidence that a silent phase works, or does not."""
+    """Return what the processes of the run do: evidence of whether a phase without log lines makes progress."""
     ticks = os.sysconf("SC_CLK_TCK")
     rows, cpu, read = [], 0.0, 0
     for pid in run_pids(run, identity) if is_alive(identity) else []:

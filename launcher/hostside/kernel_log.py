@@ -1,7 +1,7 @@
-"""What the kernel of this host said while a run was alive: memory killer, GPU faults, crashes. ARGS: since, until.
+"""Reads what the host's kernel logged while a run was alive: OOM killer, GPU faults, crashes. ARGS: since, until.
 
-Times are POSIX seconds. Prints {"source", "lines": ["[time] kernel: text"], "notes", "oom_kills"}. Reading it may need
-rights that this user lacks: that is a note, not an error.
+Times are POSIX seconds. Prints {"source", "lines": ["[time] kernel: text"], "notes", "oom_kills"}. Reading the kernel
+log may require permissions that this user lacks: that is a note, not an error.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import subprocess
 import sys
 import time
 
-ARGS = {}  # put in front of the text when it is sent
-MOST = 200  # lines that are told, the last ones
+ARGS = {}  # a placeholder: `bundle` sets the arguments when it sends the program
+MOST = 200  # lines to report, the last ones
 KEEP = re.compile(
     r"Out of memory|out of memory|oom[-_]kill|oom_reaper|Killed process|NVRM|Xid|fallen off the bus|segfault at|"
     r"general protection|traps: |Machine [Cc]heck|Hardware Error|I/O error|blocked for more than|nvidia-nvswitch|EDAC"
@@ -36,7 +36,7 @@ def main(args):
 
 
 def from_kmsg(since):
-    """(time, text) of every record in the kernel's own ring, or None and why not."""
+    """Return (time, text) of every record in the kernel's ring buffer, or None and the reason."""
     try:
         device = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
@@ -47,7 +47,7 @@ def from_kmsg(since):
             try:
                 record = os.read(device, 8192).decode("utf-8", "replace")
             except OSError as error:
-                if error.errno == errno.EPIPE:  # overwritten while we read: go on with what is left
+                if error.errno == errno.EPIPE:  # overwritten while it was read: continue with the next record
                     continue
                 if error.errno == errno.EAGAIN:
                     return rows, ""
@@ -64,7 +64,7 @@ def from_kmsg(since):
 
 
 def from_journal(since):
-    """The same out of the journal, which some users may read when the ring is closed to them."""
+    """Return the same from the journal, which some users may read although they may not read the ring buffer."""
     words = ["journalctl", "-k", "-q", "--no-pager", "-o", "short-unix", "--since", "@%d" % since]
     try:
         done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=20, check=False)
@@ -76,14 +76,19 @@ def from_journal(since):
         return None, "journalctl: %s" % (done.stderr.decode("utf-8", "replace").strip() or done.returncode)
     rows = []
     for line in done.stdout.decode("utf-8", "replace").splitlines():
-        found = re.match(r"(\d+(?:\.\d+)?) \S+ kernel: (.*)", line)
-        if found:
-            rows.append((float(found.group(1)), found.group(2)))
-    return rows, "" if rows else "journalctl: nothing to be seen (it may need the group systemd-journal or adm)"
+        match = re.match(r"(\d+(?:\.\d+)?) \S+ kernel: (.*)", line)
+        if match:
+            rows.append((float(match.group(1)), match.group(2)))
+    return (
+        rows,
+        ""
+        if rows
+        else "journalctl: no kernel messages visible (reading them may require the group systemd-journal or adm)",
+    )
 
 
 def oom_kills():
-    """How often the memory limit of this container killed something, since it exists; None when nobody counts."""
+    """Return how many processes the memory limit of this container has killed so far; None without such a counter."""
     try:
         with open("/sys/fs/cgroup/memory.events") as handle:
             return next((int(line.split()[1]) for line in handle if line.startswith("oom_kill ")), None)

@@ -1,4 +1,7 @@
-"""A second look at runs on this host: running, exited n, vanished. ARGS: work_dir, runs (ids; empty means all)."""
+"""Reports the state of runs on this host: running, exited with a code, vanished, not started.
+
+ARGS: work_dir, runs (ids; empty means all), port (optional: also report who listens on it). Prints a JSON list.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import sys
 
 from launcher.hostside.process import listeners, read_identity, run_pids, run_state
 
-ARGS = {}  # put in front of the text when it is sent
+ARGS = {}  # a placeholder: `bundle` sets the arguments when it sends the program
 
 
 def main(args):
@@ -23,17 +26,17 @@ def main(args):
 def look(folder, name, port):
     identity = read_identity(folder)
     state, code = run_state(folder)
-    found = {"run": name, "state": state, "code": code, "pid": identity[0] if identity else None}
+    report = {"run": name, "state": state, "code": code, "pid": identity[0] if identity else None}
     try:
-        found["log_bytes"] = os.path.getsize(os.path.join(folder, "server.log"))
+        report["log_bytes"] = os.path.getsize(os.path.join(folder, "server.log"))
     except OSError:
-        found["log_bytes"] = 0
+        report["log_bytes"] = 0
     if port and state == "running":
         tree = set(run_pids(name, identity))
         holders = listeners(port)
-        found["listening"] = bool(tree & set(holders))
-        found["foreign_listeners"] = [pid for pid in holders if pid not in tree]
-    return found
+        report["listening"] = bool(tree & set(holders))
+        report["foreign_listeners"] = [pid for pid in holders if pid not in tree]
+    return report
 
 
 if __name__ == "__main__":

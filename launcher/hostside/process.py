@@ -1,4 +1,7 @@
-"""Process facts out of /proc: identity that survives pid reuse, the tree of a run, who listens on a port."""
+"""Reads process facts from /proc: an identity that survives pid reuse, the processes of a run, listeners on a port.
+
+The programs that are sent to the host import these functions. Nothing here signals a process: `stop_tree` does.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,10 @@ import socket
 
 
 def stat_fields(pid):
-    """Fields of /proc/PID/stat from `state` on (a name may hold spaces and brackets); None when it is gone."""
+    """Return the fields of /proc/PID/stat from `state` on; None when the process is gone.
+
+    The name before `state` is skipped because it may contain spaces and brackets.
+    """
     try:
         with open("/proc/%d/stat" % pid) as handle:
             return handle.read().rpartition(") ")[2].split()
@@ -16,13 +22,13 @@ def stat_fields(pid):
 
 
 def start_time(pid):
-    """Start time in clock ticks since boot, or None when the process is gone or only a zombie."""
+    """Return the start time in clock ticks since boot; None when the process is gone or a zombie."""
     fields = stat_fields(pid)
     return None if not fields or fields[0] in "ZX" else int(fields[19])
 
 
 def boot_id():
-    """Identifies this boot: start times of another boot mean nothing."""
+    """Return the id of this boot: start times of different boots cannot be compared."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as handle:
             return handle.read().strip()
@@ -31,7 +37,7 @@ def boot_id():
 
 
 def read_identity(folder):
-    """(pid, start ticks, boot id) that launch.sh wrote, or None."""
+    """Return the (pid, start ticks, boot id) that launch.sh wrote, or None."""
     try:
         with open(os.path.join(folder, "pid")) as handle:
             pid, start, boot = handle.read().split()
@@ -41,7 +47,7 @@ def read_identity(folder):
 
 
 def read_exit(folder):
-    """The exit code that launch.sh recorded, or None."""
+    """Return the exit code that launch.sh recorded, or None."""
     try:
         with open(os.path.join(folder, "rc")) as handle:
             return int(handle.read().split()[0])
@@ -50,23 +56,23 @@ def read_exit(folder):
 
 
 def mark_stop(folder):
-    """Note that somebody asked this run to stop, before any signal: its end is then no crash, whoever watches it."""
+    """Record, before any signal is sent, that this run was asked to stop, so that no observer calls its end a crash."""
     with open(os.path.join(folder, "asked"), "w"):
         pass
 
 
 def stop_was_asked(folder):
-    """Whether somebody asked this run to stop."""
+    """Return whether this run was asked to stop."""
     return os.path.exists(os.path.join(folder, "asked"))
 
 
 def is_alive(identity):
-    """Whether exactly that process still runs: same pid, same start time, same boot."""
+    """Return whether this very process still runs: same pid, same start time, same boot."""
     return identity is not None and identity[2] == boot_id() and start_time(identity[0]) == identity[1]
 
 
 def run_state(folder):
-    """('running'|'exited'|'vanished'|'not-started', exit code or None). Vanished: gone without an exit code."""
+    """Return ('running'|'exited'|'vanished'|'not-started', exit code or None); vanished: gone without an exit code."""
     identity, code = read_identity(folder), read_exit(folder)
     if code is not None:
         return "exited", code
@@ -74,19 +80,19 @@ def run_state(folder):
         return "not-started", None
     if is_alive(identity):
         return "running", None
-    code = read_exit(folder)  # it may have been written between the two looks
+    code = read_exit(folder)  # launch.sh may have written it since the first read
     return ("exited", code) if code is not None else ("vanished", None)
 
 
 def all_pids():
-    """Every process id of this machine that is visible."""
+    """Return every visible process id of this machine."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def run_pids(run_id, identity):
-    """Every live process of a run: descendants of the main one, its session, and whoever carries the run id.
+    """Return every live process of a run: the main process, its descendants, its session, and all with the run id.
 
-    Schedulers may outlive their parent and daemons may leave the session: three nets instead of one.
+    Three criteria are needed because schedulers may outlive their parent and daemons may leave the session.
     """
     mark = ("SGLANG_LAUNCHER_RUN=%s" % run_id).encode()
     parents, sessions, marked = {}, {}, set()
@@ -97,19 +103,19 @@ def run_pids(run_id, identity):
         parents[pid], sessions[pid] = int(fields[1]), int(fields[3])
         if mark in slurp("/proc/%d/environ" % pid).split(b"\0"):
             marked.add(pid)
-    found = set(marked)
+    pids = set(marked)
     if is_alive(identity):
-        found.add(identity[0])
-        found |= {pid for pid, session in sessions.items() if session == sessions.get(identity[0], -1)}
+        pids.add(identity[0])
+        pids |= {pid for pid, session in sessions.items() if session == sessions.get(identity[0], -1)}
     while True:
-        more = {pid for pid, parent in parents.items() if parent in found} - found
-        if not more:
-            return sorted(found)
-        found |= more
+        children = {pid for pid, parent in parents.items() if parent in pids} - pids
+        if not children:
+            return sorted(pids)
+        pids |= children
 
 
 def port_is_free(host, port):
-    """Whether the server could bind that port now."""
+    """Return whether a server could bind this port now."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -121,7 +127,7 @@ def port_is_free(host, port):
 
 
 def listeners(port):
-    """Process ids that listen on a TCP port; empty when nobody does or they are not ours to see."""
+    """Return the process ids that listen on a TCP port; empty when there are none or this user may not see them."""
     inodes = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:
@@ -130,11 +136,11 @@ def listeners(port):
         except OSError:
             continue
         inodes |= {row[9] for row in rows if row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == port}
-    wanted = {"socket:[%s]" % inode for inode in inodes}
-    return [pid for pid in all_pids() if wanted and _holds(pid, wanted)]
+    sockets = {"socket:[%s]" % inode for inode in inodes}
+    return [pid for pid in all_pids() if sockets and _has_open(pid, sockets)]
 
 
-def _holds(pid, wanted):
+def _has_open(pid, sockets):
     folder = "/proc/%d/fd" % pid
     try:
         names = os.listdir(folder)
@@ -142,7 +148,7 @@ def _holds(pid, wanted):
         return False
     for name in names:
         try:
-            if os.readlink(os.path.join(folder, name)) in wanted:
+            if os.readlink(os.path.join(folder, name)) in sockets:
                 return True
         except OSError:
             continue
@@ -150,7 +156,7 @@ def _holds(pid, wanted):
 
 
 def describe(pid):
-    """pid and command line of a process, shortened, and the run it belongs to when it is one of ours."""
+    """Return pid, shortened command line and, for a process of a run, the id of that run."""
     words = slurp("/proc/%d/cmdline" % pid).replace(b"\0", b" ").decode("utf-8", "replace").strip()
     environ = slurp("/proc/%d/environ" % pid).split(b"\0")
     runs = [entry.split(b"=", 1)[1].decode() for entry in environ if entry.startswith(b"SGLANG_LAUNCHER_RUN=")]
@@ -158,7 +164,7 @@ def describe(pid):
 
 
 def slurp(path):
-    """Content of a file of /proc; empty when it is gone or not ours to read."""
+    """Return the content of a file in /proc; empty when it is gone or this user may not read it."""
     try:
         with open(path, "rb") as handle:
             return handle.read()

@@ -1,4 +1,7 @@
-"""What a model folder really holds: configuration, shards against their index and their own headers, tokenizer."""
+"""Reads what a checkpoint folder contains: configuration, tokenizer, and shards checked against index and headers.
+
+Tensors are never read: only the headers of safetensors files. Judging the result is left to `checks.before`.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ import json
 import os
 import struct
 
-HEADER_BUDGET = 32 << 20  # bytes of safetensors headers to parse; beyond it only sizes are compared
+HEADER_BUDGET = 32 << 20  # bytes of safetensors headers to parse; after that only file sizes are compared
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tiktoken.model", "vocab.json", "spiece.model", "tekken.json")
 
 
 def checkpoint(path):
-    """Facts about a model path. A path that is no folder is reported as such: it may be a hub id."""
+    """Return facts about a model path. A path that is not a folder is reported as such: it may be a hub id."""
     if not os.path.isdir(path):
         looks_local = path.startswith(("/", ".", "~"))
         return {"path": path, "path_exists": False, "hub_id": not looks_local, "in_local_cache": in_hub_cache(path)}
@@ -22,8 +25,8 @@ def checkpoint(path):
         except OSError:
             sizes[name] = None  # a dangling link
     weights = [n for n in sizes if n.endswith((".safetensors", ".bin", ".gguf", ".pt")) and "training_args" not in n]
-    names, seen = headers(path, [n for n in weights if n.endswith(".safetensors")], sizes)
-    shards = [{"name": n, "bytes": sizes[n], **seen.get(n, {})} for n in weights]
+    dtypes, shard_facts = headers(path, [n for n in weights if n.endswith(".safetensors")], sizes)
+    shards = [{"name": n, "bytes": sizes[n], **shard_facts.get(n, {})} for n in weights]
     shards += [{"name": n, "missing": True} for n in missing_shards(path, sizes)]
     return {
         "path": path,
@@ -35,31 +38,34 @@ def checkpoint(path):
         "weight_bytes": sum(sizes[n] or 0 for n in weights),
         "has_tokenizer": any(n in sizes for n in TOKENIZERS),
         "has_chat_template": has_chat_template(path, sizes),
-        "has_kv_scales": any(n.endswith((".k_scale", ".v_scale", "kv_scale")) for n in names) if names else None,
-        "mtp_dtypes": sorted({kind for n, kind in names.items() if is_mtp(n) and n.endswith("weight")}),
-        "has_mtp_weights": any(is_mtp(n) for n in names) if names else None,
+        "has_kv_scales": any(n.endswith((".k_scale", ".v_scale", "kv_scale")) for n in dtypes) if dtypes else None,
+        "mtp_dtypes": sorted({kind for n, kind in dtypes.items() if is_mtp(n) and n.endswith("weight")}),
+        "has_mtp_weights": any(is_mtp(n) for n in dtypes) if dtypes else None,
     }
 
 
 def headers(path, shards, sizes):
-    """Tensor name → dtype of every shard whose header fits the budget; and per shard what its header promises:
-    {"expected_bytes"}, or {"pointer"} for git-lfs, or {"missing"} for a dangling link."""
+    """Return tensor name → dtype of every shard whose header fits the budget, and shard name → facts.
+
+    The facts of a shard are {"expected_bytes"} from its header, {"pointer"} for a git-lfs pointer, or {"missing"} for a
+    dangling link.
+    """
     tensors: dict = {}
-    seen: dict = {}
+    facts: dict = {}
     left = HEADER_BUDGET
     for name in shards:
         if sizes[name] is None:
-            seen[name] = {"missing": True}
+            facts[name] = {"missing": True}
             continue
         try:
             with open(os.path.join(path, name), "rb") as handle:
                 start = handle.read(8)
                 if start.startswith(b"version "):
-                    seen[name] = {"pointer": True}
+                    facts[name] = {"pointer": True}
                     continue
                 length = struct.unpack("<Q", start)[0] if len(start) == 8 else 1 << 62
                 if length > sizes[name] - 8:
-                    seen[name] = {"expected_bytes": 8 + length}
+                    facts[name] = {"expected_bytes": 8 + length}
                     continue
                 if length > left:
                     continue
@@ -68,15 +74,15 @@ def headers(path, shards, sizes):
         except (OSError, ValueError):
             continue
         end = max((v["data_offsets"][1] for k, v in table.items() if k != "__metadata__"), default=0)
-        seen[name] = {"expected_bytes": 8 + length + end}
+        facts[name] = {"expected_bytes": 8 + length + end}
         tensors.update({k: v["dtype"] for k, v in table.items() if k != "__metadata__"})
-    return tensors, seen
+    return tensors, facts
 
 
 def missing_shards(path, sizes):
     index = load(path, "model.safetensors.index.json")
-    wanted = set((index or {}).get("weight_map", {}).values())
-    return sorted(name for name in wanted if sizes.get(name) is None)[:50]
+    listed = set((index or {}).get("weight_map", {}).values())
+    return sorted(name for name in listed if sizes.get(name) is None)[:50]
 
 
 def has_chat_template(path, sizes):
@@ -97,7 +103,7 @@ def in_hub_cache(name):
 
 
 def load(path, name):
-    """A JSON file of the folder; None when it is missing, {"error": ...} when it is not JSON."""
+    """Return a JSON file of the folder; None when it is missing, {"error": ...} when it is not JSON."""
     try:
         with open(os.path.join(path, name)) as handle:
             return json.load(handle)

@@ -1,4 +1,4 @@
-"""Put a run's files on the host and start it in a session of its own; refuse when the port is taken.
+"""Writes a run's files on the host and starts the run in its own session; refuses when the port is taken.
 
 ARGS: folder, run, port, host, lock, files {name: [text, mode]}, systemd (bool). Prints one JSON object:
 {"started": {pid, start, boot}} or {"refused": reason, "run"|"holders": ...}.
@@ -15,8 +15,8 @@ import time
 
 from launcher.hostside.process import boot_id, describe, listeners, port_is_free, read_exit, read_identity
 
-ARGS = {}  # put in front of the text when it is sent
-LOCK_FD = 9  # launch.sh hands it on to the engine, which so holds the port's lock for as long as it lives
+ARGS = {}  # a placeholder: `bundle` sets the arguments when it sends the program
+LOCK_FD = 9  # the engine inherits it from launch.sh and so holds the lock of the port for as long as it lives
 
 
 def main(args):
@@ -50,10 +50,13 @@ def write(path, text, mode):
 
 
 def spawn(folder, args, handle):
-    """nohup in a new session; with `systemd`, a user service, which logind leaves alone when lingering is on."""
+    """Start launch.sh with nohup in a new session; with `systemd`, as a user service, which survives the logout.
+
+    A user service survives only when lingering is enabled for the user (logind).
+    """
     words = ["nohup", "sh", "launch.sh"]
     if args.get("systemd"):
-        fcntl.flock(handle, fcntl.LOCK_UN)  # launch.sh takes it itself
+        fcntl.flock(handle, fcntl.LOCK_UN)  # launch.sh takes the lock itself
         unit = "sglang-launcher-" + args["run"]
         words = ["systemd-run", "--user", "--quiet", "--collect", "--unit", unit, "--working-directory", folder]
         words += ["sh", "launch.sh"]
@@ -73,7 +76,7 @@ def spawn(folder, args, handle):
 
 
 def await_identity(folder):
-    """What launch.sh wrote about the engine's process; bounded, since a shell needs milliseconds for it."""
+    """Wait up to 5 s for the identity of the engine's process; launch.sh needs milliseconds to write it."""
     for _ in range(500):
         identity = read_identity(folder)
         if identity is not None:

@@ -1,9 +1,9 @@
-"""Stop a run and prove it: TERM to the main process, time to drain, then the group, then KILL, then a look around.
+"""Stops a run and proves it: SIGTERM to the main process, time to drain, SIGTERM to the group, SIGKILL, a final check.
 
-ARGS: folder, run, port, host, drain (seconds). Prints JSON lines {"step": ...} and a last
+ARGS: folder, run, port, host, drain (seconds). Prints JSON lines {"step": ...} and finally
 {"state", "code", "forced", "survivors", "port_free", "gpu_pids"}.
-A signal to the whole group first would make a clean stop look like a crash: the engine's watchdog sees its
-schedulers die and exits 137.
+A signal to the whole group first would make a clean stop look like a crash: the engine's watchdog would see its
+schedulers die and exit with 137.
 """
 
 from __future__ import annotations
@@ -18,56 +18,56 @@ import time
 from launcher.hostside.drain import Drain
 from launcher.hostside.process import describe, is_alive, mark_stop, port_is_free, read_identity, run_pids, run_state
 
-ARGS = {}  # put in front of the text when it is sent
+ARGS = {}  # a placeholder: `bundle` sets the arguments when it sends the program
 
 
 def main(args):
     folder = os.path.expanduser(args["folder"])
     identity = read_identity(folder)
     if identity is None and not run_pids(args["run"], identity):
-        return say(state="not-started", code=None, forced="", survivors=[], port_free=True, gpu_pids=[])
+        return emit(state="not-started", code=None, forced="", survivors=[], port_free=True, gpu_pids=[])
     forced = ""
     if is_alive(identity):
         mark_stop(folder)
-        say(step="asked", pid=identity[0], drain=args["drain"])
+        emit(step="asked", pid=identity[0], drain=args["drain"])
         draining = Drain(os.path.join(folder, "server.log"), args["host"], args["port"])
-        send(identity[0], signal.SIGTERM)
-        wait(lambda: not is_alive(identity) or draining.is_vain(), args["drain"])
-        if is_alive(identity) and draining.vain:
-            say(step="vain", requests=draining.requests)
-        if not is_alive(identity):
-            wait(lambda: not rest(args["run"], identity, folder), 2.0)  # children end a moment after their parent
+        send_signal(identity[0], signal.SIGTERM)
+        wait_until(lambda: not is_alive(identity) or draining.waits_for_leaked(), args["drain"])
+        if is_alive(identity) and draining.leaked:
+            emit(step="leaked-requests", requests=draining.requests)
+        if not is_alive(identity):  # children end a moment after their parent
+            wait_until(lambda: not remaining_pids(args["run"], identity, folder), 2.0)
     for name, number, patience in (("group", signal.SIGTERM, 5.0), ("kill", signal.SIGKILL, 10.0)):
-        left = rest(args["run"], identity, folder)
-        if not left:
+        remaining = remaining_pids(args["run"], identity, folder)
+        if not remaining:
             break
         forced = name
-        say(step=name, pids=[describe(pid) for pid in left])
-        for pid in left:
-            send(pid, number)
-        wait(lambda: not rest(args["run"], identity, folder), patience)
-    wait(lambda: run_state(folder)[0] != "running" and run_state(folder)[1] is not None, 2.0)
-    wait(lambda: port_is_free(args["host"], args["port"]), 5.0)
+        emit(step=name, pids=[describe(pid) for pid in remaining])
+        for pid in remaining:
+            send_signal(pid, number)
+        wait_until(lambda: not remaining_pids(args["run"], identity, folder), patience)
+    wait_until(lambda: run_state(folder)[0] != "running" and run_state(folder)[1] is not None, 2.0)
+    wait_until(lambda: port_is_free(args["host"], args["port"]), 5.0)
     state, code = run_state(folder)
     survivors = [describe(pid) for pid in run_pids(args["run"], identity)]
-    mine = {item["pid"] for item in survivors}
-    say(
+    survivor_pids = {item["pid"] for item in survivors}
+    emit(
         state=state,
         code=code,
         forced=forced,
         survivors=survivors,
         port_free=port_is_free(args["host"], args["port"]),
-        gpu_pids=sorted(mine & gpu_pids()),
+        gpu_pids=sorted(survivor_pids & gpu_pids()),
     )
 
 
-def rest(run, identity, folder):
-    """What is left of a run, without the script that writes down its end."""
+def remaining_pids(run, identity, folder):
+    """Return the live processes of a run, except the script that records its exit code."""
     return [pid for pid in run_pids(run, identity) if not is_supervisor(pid, folder)]
 
 
 def is_supervisor(pid, folder):
-    """launch.sh itself: it must outlive the engine to write down the exit code."""
+    """Return whether the process is launch.sh, which must outlive the engine to record its exit code."""
     try:
         with open("/proc/%d/cmdline" % pid, "rb") as handle:
             return handle.read().split(b"\0")[:2] == [b"sh", b"launch.sh"] and os.readlink("/proc/%d/cwd" % pid) == (
@@ -86,20 +86,20 @@ def gpu_pids():
     return {int(word) for word in done.stdout.split() if word.isdigit()}
 
 
-def send(pid, number):
+def send_signal(pid, number):
     try:
         os.kill(pid, number)
     except OSError:
         pass
 
 
-def wait(done, seconds):
+def wait_until(condition, seconds):
     end = time.monotonic() + seconds
-    while not done() and time.monotonic() < end:
+    while not condition() and time.monotonic() < end:
         time.sleep(0.05)
 
 
-def say(**fields):
+def emit(**fields):
     sys.stdout.write(json.dumps(fields) + "\n")
     sys.stdout.flush()
 

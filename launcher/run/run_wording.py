@@ -47,7 +47,7 @@ def stop_step(row: Mapping[str, Any]) -> str:
     match row["step"]:
         case "asked":
             return f"SIGTERM to the engine (pid {row['pid']}), which drains its requests for up to {row['drain']:.0f} s"
-        case "vain":
+        case "leaked-requests":
             what = "1 request" if row["requests"] == 1 else f"{row['requests']} requests"
             return f"the engine is still counting {what} it already rejected; no scheduler has it, so stopping now"
         case "group":
