@@ -1,1 +1,1 @@
-"""HTTP to the server under test; the only room that knows httpx."""
+"""HTTP to the server under test: the only room that imports httpx."""

@@ -1,7 +1,7 @@
-"""HTTP to the server under test, through whatever transport reaches it: with `tunnel` the only one that knows httpx.
+"""HTTP to the server under test through a Transport. Only this module and `tunnel` import httpx.
 
-The server's port need not be reachable from here: connections are opened on the host by the transport. An Endpoint
-may be shared between threads; each concurrent request takes a connection of its own.
+The server's port need not be reachable from this machine: the transport opens the connections on the host. Threads may
+share an Endpoint; each concurrent request uses its own connection.
 """
 
 from __future__ import annotations
@@ -22,46 +22,48 @@ from launcher.plan.launch_plan import LaunchPlan
 from launcher.secrets import fetch
 from launcher.transport.base import Transport
 
-KEY_HINT = "export it and name the variable: `launch validate … --api-key-env NAME`; a run takes its profile's"
+KEY_HINT = (
+    "export the key, then `launch validate … --api-key-env NAME`; a run reads the variable that its profile names"
+)
 
 
 class EndpointRefused(LauncherError):
-    """Nothing listens on the port."""
+    """The port refuses connections, or the endpoint was closed."""
 
 
 class EndpointTimeout(LauncherError):
-    """The server accepted the request and did not answer in time."""
+    """The server accepted the request but did not answer in time."""
 
 
 class EndpointBroken(LauncherError):
-    """The connection ended in the middle, or what came was not HTTP."""
+    """The connection ended during the reply, or the reply was not HTTP."""
 
 
 class EndpointForbidden(UsageError):
-    """The server answers, but not without another API key (401, 403)."""
+    """The server answers, but requires an API key or rejects the one that was sent (401, 403)."""
 
 
 class ReplyError(LauncherError):
-    """The reply is not what its content type promises."""
+    """The body of the reply is not JSON."""
 
 
 class Reply(Struct, frozen=True):
-    """One complete answer. `seconds` is from sending to the last byte."""
+    """One complete reply. `seconds` is the time from sending to the last byte."""
 
     status: int
     body: bytes
     seconds: float
 
     def json(self) -> Any:
-        """The body as JSON. Raises ReplyError."""
+        """Return the body as JSON. Raises ReplyError."""
         try:
             return json.loads(self.body)
         except ValueError as error:
-            raise ReplyError(f"not JSON: {self.body[:120]!r}") from error
+            raise ReplyError(f"the reply is not JSON: {self.body[:120]!r}") from error
 
 
 class StreamReply:
-    """A server-sent-events answer: iterate for (seconds since sending, data of one event)."""
+    """A reply of server-sent events; iterating yields (seconds since sending, data of one event)."""
 
     def __init__(self, reply: httpx.Response, started: float, clock: Clock) -> None:
         self.status = reply.status_code
@@ -79,12 +81,12 @@ class StreamReply:
                     yield now, line[5:].strip()
 
     def body(self) -> bytes:
-        """Everything, for a reply that is no stream: a refusal says why in plain JSON. Not after iterating."""
+        """Return the whole body of a reply that is not a stream: an error is plain JSON. Not valid after iterating."""
         return self._reply.read()
 
 
 class Endpoint:
-    """One SGLang server. `api_key` is sent as a bearer token; it is in no message, and no repr shows it."""
+    """One SGLang server. `api_key` is sent as a bearer token; it appears in no message and no repr."""
 
     def __init__(
         self, transport: Transport, host: str, port: int, *, api_key: str | None = None, clock: Clock | None = None
@@ -98,48 +100,51 @@ class Endpoint:
         )
 
     def get(self, path: str, timeout: float = 10.0) -> Reply:
-        """GET. Raises EndpointRefused, EndpointTimeout, EndpointBroken, EndpointForbidden."""
+        """Send a GET. Raises EndpointRefused, EndpointTimeout, EndpointBroken, EndpointForbidden."""
         return self._send("GET", path, None, timeout)
 
     def post(self, path: str, payload: object, timeout: float = 120.0) -> Reply:
-        """POST of a JSON body. Raises as `get`; the time-out holds between two received pieces, too."""
+        """Post a JSON body. Raises the errors of `get`; `timeout` also limits the time between two received chunks."""
         return self._send("POST", path, payload, timeout)
 
     @contextmanager
     def stream(self, path: str, payload: object, timeout: float = 120.0) -> Iterator[StreamReply]:
-        """POST whose answer is a stream of events; leaving the block closes it and so aborts."""
+        """Post a JSON body and stream the events of the reply; leaving the block aborts the request.
+
+        Raises the errors of `get`.
+        """
         started = self._clock.monotonic()
         with (
-            _translated(self.address, path),
+            _as_endpoint_errors(self.address, path),
             self._client.stream("POST", path, json=payload, timeout=_limits(timeout)) as reply,
         ):
-            self._admitted(reply.status_code, path)
+            self._check_authorized(reply.status_code, path)
             yield StreamReply(reply, started, self._clock)
 
     def close(self) -> None:
-        """Close all connections; requests under way in other threads end at once, as broken."""
+        """Close all connections; requests in flight in other threads fail immediately as broken or refused."""
         self._client.close()
 
     def _send(self, method: str, path: str, payload: object, timeout: float) -> Reply:
         started = self._clock.monotonic()
-        with _translated(self.address, path):
+        with _as_endpoint_errors(self.address, path):
             content = None if payload is None else json.dumps(payload).encode()
             headers = {"Content-Type": "application/json"} if content is not None else {}
             reply = self._client.request(method, path, content=content, headers=headers, timeout=_limits(timeout))
-        self._admitted(reply.status_code, path)
+        self._check_authorized(reply.status_code, path)
         return Reply(reply.status_code, reply.content, self._clock.monotonic() - started)
 
-    def _admitted(self, status: int, path: str) -> None:
+    def _check_authorized(self, status: int, path: str) -> None:
         if status in (401, 403):
-            what = "refuses this API key" if self.api_key else "wants an API key"
+            problem = "rejected this API key" if self.api_key else "requires an API key"
             where = f"http://{self.address}{path}"
-            raise EndpointForbidden(f"the server {what} (HTTP {status})", where=where, hint=KEY_HINT)
+            raise EndpointForbidden(f"the server {problem} (HTTP {status})", where=where, hint=KEY_HINT)
 
 
 def planned(transport: Transport, plan: LaunchPlan) -> Endpoint:
-    """The server of a plan. Its key is taken from here where it is set; without it the server says that it wants one.
+    """Return the endpoint of a planned server, with the API key from this process's environment if it is set.
 
-    Raises UsageError for a key that cannot be sent.
+    Without the key, requests raise EndpointForbidden. Raises UsageError for a key that cannot be sent.
     """
     name = plan.secret_flags.get("api-key", "")
     key = api_key(name) if os.environ.get(name) else None
@@ -147,10 +152,12 @@ def planned(transport: Transport, plan: LaunchPlan) -> Endpoint:
 
 
 def api_key(variable: str) -> str:
-    """The key in a variable of this process's environment. Raises UsageError when there is none that can be sent."""
+    """Return the API key in a variable of this process's environment. Raises UsageError when it cannot be sent."""
     key = fetch([variable])[variable]
     if not (key.isascii() and key.isprintable()) or key != key.strip():
-        raise UsageError(f"the key in {variable} holds blanks at its ends, or what no HTTP header may")
+        raise UsageError(
+            f"the key in `{variable}` begins or ends with a blank, or has characters that an HTTP header cannot contain"
+        )
     return key
 
 
@@ -159,21 +166,21 @@ def _limits(seconds: float) -> httpx.Timeout:
 
 
 @contextmanager
-def _translated(address: str, path: str) -> Iterator[None]:
+def _as_endpoint_errors(address: str, path: str) -> Iterator[None]:
     where = f"http://{address}{path}"
     try:
         yield
     except httpx.ConnectError as error:
-        raise EndpointRefused(f"nothing answers at {where}: {error}", where=where) from error
+        raise EndpointRefused(f"cannot connect to {where}: {error}", where=where) from error
     except httpx.TimeoutException as error:
         raise EndpointTimeout(f"no answer in time from {where}", where=where) from error
     except httpx.HTTPError as error:
-        raise EndpointBroken(f"the answer from {where} broke off: {error}", where=where) from error
+        raise EndpointBroken(f"the reply from {where} was cut off: {error}", where=where) from error
     except RuntimeError as error:
         if "closed" not in str(error):
             raise
-        # httpx's way to say that `close` was called meanwhile: the run under test has ended
-        raise EndpointRefused(f"{where} is not asked any more", where=where) from error
+        # what httpx raises after `close`: the run under test has ended
+        raise EndpointRefused(f"request to {where} cancelled: the run has ended", where=where) from error
 
 
 def _bracketed(host: str) -> str:

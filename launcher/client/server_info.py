@@ -1,4 +1,7 @@
-"""What a server reports about itself: the one reader of /server_info, whatever its release calls it."""
+"""Reads what a server reports about itself: the only reader of /server_info, under the path of any release.
+
+Whether the server is the launched one is decided in `run.readiness`.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ from launcher.client.endpoint import Endpoint, EndpointBroken, EndpointForbidden
 from launcher.errors import LauncherError, UsageError
 
 PATHS = ("/server_info", "/get_server_info")
-"""/server_info exists from 0.5.6 on; /get_server_info in every release, deprecated since."""
-_MODELS = "/v1/models"  # all that a gateway in front of a server may show
-_ABSENT = (404, 405, 501)  # statuses of a path that a server does not have
+"""/server_info exists since 0.5.6; /get_server_info exists in every release and is deprecated since 0.5.6."""
+_MODELS = "/v1/models"  # a gateway in front of a server may offer nothing else
+_ABSENT = (404, 405, 501)  # the status of a path that a server does not have
 
 
 def read_server_info(endpoint: Endpoint, timeout: float = 10.0) -> dict[str, Any]:
-    """The server's own report; empty where neither path answers with one.
+    """Return the server's own report; empty when neither path returns one.
 
     Raises EndpointRefused, EndpointForbidden, HostUnreachable.
     """
@@ -31,34 +34,34 @@ def read_server_info(endpoint: Endpoint, timeout: float = 10.0) -> dict[str, Any
 
 
 def identify_server(endpoint: Endpoint, timeout: float = 10.0) -> Mapping[str, Any]:
-    """The same for a server that somebody names by its address; behind a gateway, the model that /v1/models lists.
+    """Return the report of a server given by its address; behind a gateway, only the model that /v1/models lists.
 
-    Empty when nobody answers in time (the probes will report why). Raises EndpointForbidden for a key that is missing
-    or wrong, UsageError where something else than SGLang answers: no further question makes sense then.
+    Empty when the server does not answer in time (the probes will report why). Raises EndpointForbidden for a missing
+    or wrong API key, and UsageError when the server is not SGLang and further requests are pointless.
     """
-    strange = []
+    failed_paths = []
     for path in (*PATHS, _MODELS):
         try:
             reply = endpoint.get(path, timeout)
             report = reply.json() if reply.status == 200 else None
         except ReplyError:
-            strange.append(f"{path} does not answer with JSON")
+            failed_paths.append(f"{path} did not return JSON")
             continue
         except EndpointForbidden:
             raise
         except LauncherError:
             return {}
         if reply.status in _ABSENT:
-            strange.append(f"{path} answers {reply.status}")
+            failed_paths.append(f"{path} returned HTTP {reply.status}")
         if isinstance(report, Mapping):
-            return _listed(report) if path == _MODELS else report
-    if len(strange) == len(PATHS) + 1:
+            return _model_of_list(report) if path == _MODELS else report
+    if len(failed_paths) == len(PATHS) + 1:
         hint = "expected http://host:port of an SGLang server, without a path"
-        raise UsageError(f"http://{endpoint.address} is not an SGLang server: {', '.join(strange)}", hint=hint)
+        raise UsageError(f"http://{endpoint.address} is not an SGLang server: {', '.join(failed_paths)}", hint=hint)
     return {}
 
 
-def _listed(models: Mapping[str, Any]) -> Mapping[str, Any]:
+def _model_of_list(models: Mapping[str, Any]) -> Mapping[str, Any]:
     items = models.get("data")
     first = items[0] if isinstance(items, list) and items else None
     return {"served_model_name": first["id"]} if isinstance(first, Mapping) and "id" in first else {}

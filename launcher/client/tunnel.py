@@ -1,6 +1,6 @@
-"""httpx over sockets that a Transport opens: how requests reach a port that only its own host can see.
+"""Runs httpx over sockets that a Transport opens, so that requests reach a port which only the host can reach.
 
-Nothing here knows SGLang; `endpoint` is what the others use.
+This module does not know SGLang; other rooms use `endpoint`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Tunnel(httpx.BaseTransport):
             extensions=request.extensions,
         )
         try:
-            reply = self._ask(core)
+            reply = self._send_with_retry(core)
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
             raise httpx.ConnectError(str(error), request=request) from error
         except httpcore.TimeoutException as error:
@@ -55,9 +55,11 @@ class Tunnel(httpx.BaseTransport):
             raise httpx.ReadError(str(error), request=request) from error
         return httpx.Response(reply.status, headers=reply.headers, stream=_Body(reply), extensions=reply.extensions)
 
-    def _ask(self, request: httpcore.Request) -> httpcore.Response:
-        """A kept connection may have been closed meanwhile without us knowing (through SSH the news travels): a GET
-        that got not one byte back, but an end or a reset, is asked again, on a new one."""
+    def _send_with_retry(self, request: httpcore.Request) -> httpcore.Response:
+        """Send a request; repeat a GET once, on a new connection, if it ended before the first byte of the reply.
+
+        The server may have closed an idle connection before the pool noticed: through SSH the close arrives late.
+        """
         try:
             return self._pool.handle_request(request)
         except (httpcore.RemoteProtocolError, httpcore.ReadError):
@@ -66,7 +68,7 @@ class Tunnel(httpx.BaseTransport):
         return self._pool.handle_request(request)
 
     def close(self) -> None:
-        self._backend.hang_up()
+        self._backend.abort()
         self._pool.close()
 
 
@@ -91,17 +93,17 @@ class _Backend(httpcore.NetworkBackend):
         self._transport = transport
         self._streams: WeakSet[_Stream] = WeakSet()
 
-    def hang_up(self) -> None:
-        """End every connection, whoever reads from it."""
+    def abort(self) -> None:
+        """End every connection, even while another thread reads from it."""
         for stream in list(self._streams):
-            stream.hang_up()
+            stream.abort()
 
     def connect_tcp(
         self,
         host: str,
         port: int,
         timeout: float | None = None,
-        local_address: str | None = None,  # noqa: ARG002  the transport decides both
+        local_address: str | None = None,  # noqa: ARG002  the transport sets both
         socket_options: Any = None,  # noqa: ARG002
     ) -> httpcore.NetworkStream:
         try:
@@ -118,7 +120,7 @@ class _Stream(httpcore.NetworkStream):
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         with _core_errors():
-            self._sock.settimeout(timeout)  # fails, too, once another thread has closed the endpoint
+            self._sock.settimeout(timeout)  # also fails once another thread has closed the endpoint
             return self._sock.recv(max_bytes)
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
@@ -129,13 +131,13 @@ class _Stream(httpcore.NetworkStream):
     def close(self) -> None:
         self._sock.close()
 
-    def hang_up(self) -> None:
-        """Wake who waits for bytes: closing alone does not, a poll goes on sleeping."""
+    def abort(self) -> None:
+        """Wake a thread that waits for bytes: `close` alone does not end its poll."""
         with suppress(OSError, EOFError):
             self._sock.shutdown(socket.SHUT_RDWR)
 
     def get_extra_info(self, info: str) -> Any:
-        """Only what httpcore asks for before it reuses a connection: has the other side closed it?"""
+        """Return only what httpcore queries before it reuses a connection: whether the other side has closed it."""
         if info != "is_readable":
             return None
         return _readable(self._sock)

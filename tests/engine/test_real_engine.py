@@ -168,7 +168,7 @@ def test_a_key_travels_to_the_engine_and_its_probes_and_stands_in_no_copy(cli: C
     assert (code, outcome["state"], outcome["healthy"]) == (0, "validated", True), outcome
     assert cli.run("launch", "validate", outcome["run"]).returncode == 0
     words = ("launch", "validate", f"http://127.0.0.1:{cli.port}")
-    assert "wants an API key" in cli.run(*words).stderr
+    assert "requires an API key" in cli.run(*words).stderr
     assert cli.run(*words, "--api-key-env", "ENGINE_KEY").returncode == 0
     kept = [path for path in (cli.folder / "state").rglob("*") if path.is_file()]
     assert not [path for path in kept if b"sk-of-this-test-alone" in path.read_bytes()]

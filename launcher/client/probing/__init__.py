@@ -1,1 +1,1 @@
-"""Sending what probes ask: one request (`send`), many at once within the server's limit (`pool`)."""
+"""Sends the requests of probes: one request (`send`), many concurrently within the server's limit (`pool`)."""

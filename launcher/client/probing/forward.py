@@ -1,7 +1,7 @@
-"""A loopback port that leads to the server under test: for programs of others, which only know URLs.
+"""Forwards a loopback port to the server under test, for external programs that need a URL.
 
-Our own requests need none of this, see `launcher.client.endpoint`. The port is open to every user of this machine as
-long as it is open at all: no longer than the program runs.
+The launcher's own requests go through `launcher.client.endpoint` instead. Every user of this machine can connect to the
+port, so it is open only while the external program runs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CHUNK = 1 << 16
 
 @contextlib.contextmanager
 def forwarded(transport: Transport, host: str, port: int) -> Iterator[int]:
-    """A port of 127.0.0.1 whose connections go to host:port as seen from the machine."""
+    """Forward a port of 127.0.0.1 to host:port as seen from the machine; yields the number of that port."""
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
         threading.Thread(target=_accept, args=(listener, transport, host, port), daemon=True).start()
         try:
@@ -32,28 +32,28 @@ def forwarded(transport: Transport, host: str, port: int) -> Iterator[int]:
 def _accept(listener: socket.socket, transport: Transport, host: str, port: int) -> None:
     while True:
         try:
-            here, _ = listener.accept()
+            client, _ = listener.accept()
         except OSError:
             return
-        threading.Thread(target=_join, args=(here, transport, host, port), daemon=True).start()
+        threading.Thread(target=_relay, args=(client, transport, host, port), daemon=True).start()
 
 
-def _join(here: socket.socket, transport: Transport, host: str, port: int) -> None:
-    with here:
+def _relay(client: socket.socket, transport: Transport, host: str, port: int) -> None:
+    with client:
         try:
-            there = transport.connect(host, port, 10.0)
+            server = transport.connect(host, port, 10.0)
         except (OSError, LauncherError):
-            return  # the caller sees its connection closed, as it would without us
-        with there:
-            there.settimeout(None)
-            back = threading.Thread(target=_pump, args=(there, here), daemon=True)
-            back.start()
-            _pump(here, there)
-            back.join()
+            return  # the client sees a closed connection, as it would without the forward
+        with server:
+            server.settimeout(None)
+            replies = threading.Thread(target=_pump, args=(server, client), daemon=True)
+            replies.start()
+            _pump(client, server)
+            replies.join()
 
 
 def _pump(source: socket.socket, sink: socket.socket) -> None:
-    """Bytes from one to the other until the source ends, then its end too."""
+    """Copy bytes from `source` to `sink` until the source ends, then shut down the sink for writing."""
     with contextlib.suppress(OSError):
         while data := source.recv(CHUNK):
             sink.sendall(data)

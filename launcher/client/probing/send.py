@@ -1,4 +1,7 @@
-"""One Ask of a probe → one Answer. Nothing is retried, nothing raised: a failed request is an Answer with a fault."""
+"""Turns one Ask of a probe into one Answer. Nothing is retried, nothing raised: a failure is an Answer with a fault.
+
+Sending many requests is `pool`; stopping when the engine hangs is `guard`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from launcher.errors import LauncherError
 
 
 def send(endpoint: Endpoint, ask: Ask, timeout: float, clock: Clock) -> Answer:
-    """Send and wait. `timeout` (seconds) holds where the ask names none."""
+    """Send a request and wait for its Answer. `timeout` (seconds) applies when the ask does not set one."""
     if ask.pause:
         clock.sleep(ask.pause)
     limit = ask.timeout or timeout
@@ -38,8 +41,8 @@ def _stream(endpoint: Endpoint, ask: Ask, limit: float, clock: Clock) -> Answer:
             if ask.cut_after and len(events) >= ask.cut_after:
                 break
             if when > limit:
-                # each event came in time, the answer did not: a drip never runs into a read time-out
-                fault = f"the stream is not at its end after {limit:.0f} s"
+                # a slow stream never hits the read timeout, because each event arrives in time
+                fault = f"the stream did not end within {limit:.0f} s"
                 break
         status = reply.status
     seconds = clock.monotonic() - started

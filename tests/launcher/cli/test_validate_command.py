@@ -149,10 +149,10 @@ def test_a_server_with_a_key_is_validated_and_the_key_is_written_nowhere(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "the server wants an API key (HTTP 401)"),
-        (("--api-key-env", "WRONG_KEY"), "the server refuses this API key (HTTP 401)"),
+        ((), "the server requires an API key (HTTP 401)"),
+        (("--api-key-env", "WRONG_KEY"), "the server rejected this API key (HTTP 401)"),
         (("--api-key-env", "NO_SUCH_KEY"), "the secret `NO_SUCH_KEY` is not set in this environment"),
-        (("--api-key-env", "BROKEN_KEY"), "the key in BROKEN_KEY holds"),
+        (("--api-key-env", "BROKEN_KEY"), "the key in `BROKEN_KEY` begins or ends with a blank"),
     ],
 )
 def test_a_key_that_is_missing_or_wrong_is_named_as_such(
@@ -172,7 +172,7 @@ def test_the_second_server_has_a_key_of_its_own(cli: Cli, monkeypatch: pytest.Mo
     with serving(api_key=KEY) as (port, _), serving(api_key="sk-other") as (other, state):
         words = ("--api-key-env", "SERVER_KEY", "--against", f"http://127.0.0.1:{other}")
         code, _, err = cli("validate", f"http://127.0.0.1:{port}", *words)
-    assert (code, "wants an API key" in err, f":{other}" in err) == (2, True, True), err
+    assert (code, "requires an API key" in err, f":{other}" in err) == (2, True, True), err
     assert state.number == 0
 
 

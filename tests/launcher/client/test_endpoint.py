@@ -1,4 +1,4 @@
-"""HTTP through a transport: the same answers and the same errors, direct and through SSH."""
+"""HTTP through a transport: the same replies and errors, locally and through SSH."""
 
 import json
 import socket
@@ -26,7 +26,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 @contextmanager
 def server(answer: Callable[[socket.socket], None]) -> Iterator[int]:
-    """A TCP server that calls `answer` with each connection, in a thread of its own."""
+    """A TCP server that calls `answer` with each connection, each in its own thread."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def accept() -> None:
@@ -47,7 +47,7 @@ def server(answer: Callable[[socket.socket], None]) -> Iterator[int]:
 
 
 def request_of(peer: socket.socket) -> bytes:
-    """One whole request: who closes before its body has come resets the connection under the sender."""
+    """Read one whole request: closing before its body has arrived would reset the connection of the sender."""
     data = b""
     while not whole(data):
         chunk = peer.recv(65536)
@@ -63,7 +63,7 @@ def whole(data: bytes) -> bool:
     return bool(end) and len(body) >= size
 
 
-def test_nobody_listens(transport: Transport) -> None:
+def test_a_port_without_a_listener_is_refused(transport: Transport) -> None:
     with pytest.raises(EndpointRefused):
         Endpoint(transport, "127.0.0.1", free_port()).get("/health", 5)
 
@@ -82,16 +82,16 @@ def test_no_answer_in_time(transport: Transport) -> None:
 
 
 @pytest.mark.parametrize("junk", [b"", b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"])
-def test_half_answers_and_other_protocols_are_broken_not_empty(transport: Transport, junk: bytes) -> None:
-    def rude(peer: socket.socket) -> None:
+def test_truncated_replies_and_other_protocols_are_broken_not_empty(transport: Transport, junk: bytes) -> None:
+    def send_junk(peer: socket.socket) -> None:
         request_of(peer)
         peer.sendall(junk)
 
-    with server(rude) as port, pytest.raises(EndpointBroken):
+    with server(send_junk) as port, pytest.raises(EndpointBroken):
         Endpoint(transport, "127.0.0.1", port).get("/x", 5)
 
 
-def test_a_connection_that_the_server_closed_meanwhile_is_not_used_again(transport: Transport) -> None:
+def test_a_connection_that_the_server_has_closed_is_not_reused(transport: Transport) -> None:
     def once(peer: socket.socket) -> None:
         request_of(peer)
         peer.sendall(OK)
@@ -101,26 +101,26 @@ def test_a_connection_that_the_server_closed_meanwhile_is_not_used_again(transpo
         assert [endpoint.get("/x", 10).body for _ in range(4)] == [b"ok"] * 4
 
 
-def test_events_of_a_stream_come_one_by_one_and_leaving_closes_it(transport: Transport) -> None:
+def test_events_of_a_stream_arrive_one_by_one_and_leaving_closes_it(transport: Transport) -> None:
     closed = threading.Event()
 
     def stream(peer: socket.socket) -> None:
         request_of(peer)
         peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
         try:
-            for number in range(10**9):  # more than any buffer on the way holds
+            for number in range(10**9):  # more than all buffers between server and client can hold
                 peer.sendall(b'data: {"n": %d}\n\n' % number)
         except OSError:
             closed.set()
 
     with server(stream) as port:
-        seen = []
+        numbers = []
         with Endpoint(transport, "127.0.0.1", port).stream("/generate", {"stream": True}, 10) as reply:
             for _, data in reply:
-                seen.append(json.loads(data)["n"])
-                if len(seen) == 3:
+                numbers.append(json.loads(data)["n"])
+                if len(numbers) == 3:
                     break
-        assert seen == [0, 1, 2]
+        assert numbers == [0, 1, 2]
         assert closed.wait(10)
 
 
@@ -136,7 +136,7 @@ def test_many_threads_share_one_endpoint(transport: Transport) -> None:
         assert [reply.body.decode() for reply in pool.map(endpoint.get, paths)] == paths
 
 
-def test_a_reply_that_is_no_json_says_so(transport: Transport) -> None:
+def test_a_reply_that_is_not_json_is_reported(transport: Transport) -> None:
     def html(peer: socket.socket) -> None:
         request_of(peer)
         peer.sendall(OK)
@@ -145,7 +145,7 @@ def test_a_reply_that_is_no_json_says_so(transport: Transport) -> None:
         Endpoint(transport, "127.0.0.1", port).get("/x", 5).json()
 
 
-def test_a_refused_stream_keeps_its_reason(transport: Transport) -> None:
+def test_a_rejected_stream_keeps_its_reason(transport: Transport) -> None:
     body = b'{"error": {"message": "The input is longer than the context."}}'
 
     def refuse(peer: socket.socket) -> None:
@@ -156,23 +156,21 @@ def test_a_refused_stream_keeps_its_reason(transport: Transport) -> None:
         assert (reply.status, reply.body()) == (400, body)
 
 
-@pytest.mark.parametrize(("key", "said"), [(None, "wants an API key"), ("sk-1", "refuses this API key")])
-def test_a_missing_or_wrong_key_is_told_apart_from_every_other_refusal(
-    transport: Transport, key: str | None, said: str
-) -> None:
+@pytest.mark.parametrize(("key", "message"), [(None, "requires an API key"), ("sk-1", "rejected this API key")])
+def test_a_missing_or_a_wrong_key_has_its_own_error(transport: Transport, key: str | None, message: str) -> None:
     def refuse(peer: socket.socket) -> None:
         assert (b"Bearer sk-1" in request_of(peer)) is (key is not None)
         peer.sendall(b"HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 
     with server(refuse) as port:
         endpoint = Endpoint(transport, "127.0.0.1", port, api_key=key)
-        with pytest.raises(EndpointForbidden, match=said):
+        with pytest.raises(EndpointForbidden, match=message):
             endpoint.get("/server_info", 5)
-        with pytest.raises(EndpointForbidden, match=said), endpoint.stream("/generate", {}, 5):
+        with pytest.raises(EndpointForbidden, match=message), endpoint.stream("/generate", {}, 5):
             pass
 
 
-def test_a_closed_endpoint_refuses(transport: Transport) -> None:
+def test_a_closed_endpoint_refuses_requests(transport: Transport) -> None:
     endpoint = Endpoint(transport, "127.0.0.1", free_port())
     endpoint.close()
     with pytest.raises(EndpointRefused):

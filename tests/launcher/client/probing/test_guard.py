@@ -1,4 +1,4 @@
-"""A frozen engine costs one wait, not one for each request; what is only slow is waited for."""
+"""A frozen engine costs one timeout, not one per request; a slow engine is waited for."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def guarded(send: Callable[[Ask], Answer], patience: int = 16) -> Guarded:
 
 
 def answering(health: list[Answer], other: Answer = LATE) -> tuple[Callable[[Ask], Answer], list[str]]:
-    """A `send` whose /health gives these answers in turn, and the paths that it was asked for."""
+    """Return a `send` whose /health gives these answers in turn, and the list of paths that it receives."""
     asked: list[str] = []
     answers = iter(health)
 
@@ -44,7 +44,7 @@ def answering(health: list[Answer], other: Answer = LATE) -> tuple[Callable[[Ask
     return send, asked
 
 
-def test_after_a_time_out_a_frozen_engine_is_recognised_and_asked_nothing_more() -> None:
+def test_after_a_timeout_a_frozen_engine_is_recognised_and_gets_no_more_requests() -> None:
     send, asked = answering([FROZEN, FROZEN])
     guard = guarded(send)
     assert guard(POST).fault == "timeout"
@@ -52,30 +52,30 @@ def test_after_a_time_out_a_frozen_engine_is_recognised_and_asked_nothing_more()
     assert (guard.down, asked) == (True, ["/generate", "/health", "/health"])
 
 
-def test_one_bad_health_is_a_long_step_and_no_standstill() -> None:
+def test_one_bad_health_is_a_long_step_and_not_a_hang() -> None:
     send, _ = answering([FROZEN, WELL])
     guard = guarded(send)
     guard(POST)
     assert (guard.halted, guard.down) == ("", False)
 
 
-def test_a_503_at_once_is_a_warm_up_and_no_standstill() -> None:
+def test_an_immediate_503_is_a_warm_up_and_not_a_hang() -> None:
     send, _ = answering([Answer(path="/health", status=503, seconds=0.1)])
     guard = guarded(send)
     guard(Ask(path="/health"))
     assert not guard.halted
 
 
-def test_many_time_outs_beside_a_healthy_health_end_it_too() -> None:
+def test_many_timeouts_with_a_good_health_also_halt() -> None:
     send, asked = answering([WELL] * 9)
     guard = guarded(send, patience=3)
     assert [guard(POST).fault for _ in range(5)] == ["timeout"] * 3 + ["halted"] * 2
-    assert "3 requests got no answer in time" in guard.halted
+    assert "3 requests were not answered in time" in guard.halted
     assert not guard.down
     assert asked.count("/generate") == 3
 
 
-def test_who_waits_is_released_when_the_engine_freezes_under_his_request() -> None:
+def test_a_waiting_request_is_cancelled_when_the_engine_freezes() -> None:
     clock, never = FakeClock(NOW), threading.Event()
 
     def send(ask: Ask) -> Answer:
@@ -87,39 +87,39 @@ def test_who_waits_is_released_when_the_engine_freezes_under_his_request() -> No
 
     guard = Guarded(send, clock, 60.0)
     with ThreadPoolExecutor(1) as pool:
-        found = guard.wait(POST, pool.submit(guard, POST))
+        answer = guard.wait(POST, pool.submit(guard, POST))
         never.set()
-    assert found.error.startswith("given up: the engine stands still: /health answers 503")
+    assert answer.error.startswith("cancelled: the engine stands still: /health answers 503")
 
 
-def test_a_server_that_dies_under_the_probes_is_gone_and_one_with_a_full_queue_is_not() -> None:
-    refused = failure("/x", "refused", "nothing answers", 0.0)
+def test_a_server_that_dies_during_probing_is_gone_and_a_full_queue_is_not() -> None:
+    refused = failure("/x", "refused", "cannot connect", 0.0)
     for health, gone in ((refused, True), (WELL, False)):
         replies = iter([Answer(path="/generate", status=200), refused, health])
         guard = guarded(lambda _, replies=replies: next(replies))
         guard(POST)
         guard(POST)
-        assert (guard.down, guard.halted) == (gone, "nobody answers any more" if gone else "")
+        assert (guard.down, guard.halted) == (gone, "the server stopped responding" if gone else "")
 
 
-def test_a_server_that_never_answered_is_asked_by_every_probe() -> None:
-    guard = guarded(lambda ask: failure(ask.path, "refused", "nothing answers", 0.0))
+def test_a_server_that_never_answered_gets_the_requests_of_every_probe() -> None:
+    guard = guarded(lambda ask: failure(ask.path, "refused", "cannot connect", 0.0))
     assert [guard(POST).fault for _ in range(3)] == ["refused"] * 3
 
 
-def test_probes_of_a_frozen_engine_are_not_asked_and_no_pass() -> None:
+def test_probes_of_a_frozen_engine_are_skipped_and_do_not_pass() -> None:
     send, asked = answering([FROZEN], Answer(path="/v1/models", status=200, body={"data": [{"id": "m"}]}))
     context = Context(server=Server())
-    found = {item.verdict.id: item.verdict for item in run_probes(of_suite("smoke"), context, send, FakeClock(NOW))}
-    assert (found["health"].outcome, "stands still" in found["health"].message) == (Outcome.FAIL, True)
-    assert found["names-model"].outcome is Outcome.PASS
-    rest = [item for name, item in found.items() if name not in ("health", "names-model")]
-    assert {item.outcome for item in rest} == {Outcome.SKIP}
-    assert all("not asked: the engine stands still" in item.message for item in rest)
+    verdicts = {item.verdict.id: item.verdict for item in run_probes(of_suite("smoke"), context, send, FakeClock(NOW))}
+    assert (verdicts["health"].outcome, "stands still" in verdicts["health"].message) == (Outcome.FAIL, True)
+    assert verdicts["names-model"].outcome is Outcome.PASS
+    others = [item for name, item in verdicts.items() if name not in ("health", "names-model")]
+    assert {item.outcome for item in others} == {Outcome.SKIP}
+    assert all("not run: the engine stands still" in item.message for item in others)
     assert sorted(asked) == ["/health", "/v1/models"]
 
 
-def test_an_engine_that_freezes_while_it_is_probed_is_not_called_ready() -> None:
+def test_an_engine_that_freezes_during_probing_is_not_ready() -> None:
     answers = iter([WELL, FROZEN, FROZEN])
     models = Answer(path="/v1/models", status=200, body={"data": [{"id": "m"}]})
 
@@ -133,7 +133,7 @@ def test_an_engine_that_freezes_while_it_is_probed_is_not_called_ready() -> None
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_closing_an_endpoint_ends_what_other_threads_wait_for(stream: bool) -> None:
+def test_closing_an_endpoint_ends_requests_of_other_threads(stream: bool) -> None:
     with serving("hangs") as (port, state):
         endpoint = Endpoint(LocalTransport(), "127.0.0.1", port)
 

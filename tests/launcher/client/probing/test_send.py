@@ -1,4 +1,4 @@
-"""A request becomes an Answer whatever happens to it."""
+"""Every request becomes an Answer, even a rejected one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from launcher.transport.local import LocalTransport
 from tests.support.fake_server import serving
 
 
-def test_a_stream_that_is_refused_says_why() -> None:
+def test_a_rejected_stream_reports_the_reason() -> None:
     with serving(max_req_input_len=4) as (port, _):
         endpoint = Endpoint(LocalTransport(), "127.0.0.1", port)
         answer = send(endpoint, generate("one two three four five six", 4, stream=True), 10, SystemClock())

@@ -49,7 +49,7 @@ def test_nobody_there_is_not_alive() -> None:
         endpoint.close()
     assert found.level is Level.NONE
     assert found.outcome is Outcome.FAIL
-    assert all("nobody answers" in item.message for item in found.verdicts)
+    assert all("the server did not answer" in item.message for item in found.verdicts)
 
 
 def test_a_base_model_without_chat_template_passes() -> None:

@@ -51,7 +51,7 @@ SMOKE = (
     Case("http-500-burst", "prose|limits|stream-equals-plain|greedy-repeat|known-answer|logprobs", "HTTP 500"),
     Case("http-503", "known-answer", "HTTP 503"),
     Case("hangs", "prose", "no answer in time", expect={"timeout": 0.5}),
-    Case("half-closed", "prose", "broke off"),
+    Case("half-closed", "prose", "was cut off"),
     Case("not-json", "prose", "no JSON"),
     Case("stuck-stream", "stream-equals-plain", "no answer in time", expect={"timeout": 0.7}),
     Case("slow-drip", "stream-equals-plain", "drips", expect={"speed": {"floor": 20}}),
