@@ -1,4 +1,4 @@
-"""The real engine on a machine without a GPU: SGLang's own platform plug-in hook, and nothing else of ours.
+"""Runs the real engine on a machine without a GPU through SGLang's own platform plug-in hook.
 
-This folder is copied into the engine's environment by `tools/setup_engine.py`, so it imports nothing of `launcher`.
+`tools/setup_engine.py` copies this folder into the engine's environment, so it must not import from `launcher`.
 """

@@ -1,6 +1,6 @@
-"""SGLang's CPU platform without `sgl_kernel`, whose wheel needs libcuda and so never loads on a CPU machine.
+"""SGLang's CPU platform without `sgl_kernel`, whose wheel needs libcuda and so cannot load on a CPU machine.
 
-Loaded by SGLang in its own environment only, through the name that `plugin.py` answers; nothing here imports it.
+Only SGLang loads this module, in its own environment, by the name that `plugin.py` returns; the launcher never does.
 """
 
 import gc
@@ -9,21 +9,21 @@ from sglang.srt.platforms.cpu import CpuSRTPlatform
 from sglang.srt.platforms.device_mixin import PlatformEnum
 from sglang.srt.platforms.interface import PlatformCapabilities
 
-GC_THRESHOLD = 100_000  # allocations between collections; Python's default is 700
+GC_THRESHOLD = 100_000  # allocations between two collections; Python's default is 700
 
 
 class LauncherCpuPlatform(CpuSRTPlatform):  # type: ignore[misc]  # the engine is not installed where mypy runs
-    """The CPU platform as an out-of-tree one: SGLang then takes its pure-torch code paths.
+    """The CPU platform, registered as out-of-tree (OOT), so that SGLang takes its pure-torch code paths.
 
-    As the built-in CPU platform (`SGLANG_USE_CPU_ENGINE=1`) SGLang imports `sgl_kernel`, and without it rotary
-    embedding falls back to vLLM's kernels; both are absent here. OOT skips both (seen with sglang 0.5.23).
+    With the built-in CPU platform (`SGLANG_USE_CPU_ENGINE=1`) SGLang imports `sgl_kernel`, and without that its rotary
+    embedding falls back to vLLM's kernels; neither is installed. OOT skips both (seen with sglang 0.5.23).
     """
 
     _enum = PlatformEnum.OOT
     capabilities = PlatformCapabilities(graph_capture=False)
 
     def __init__(self) -> None:
-        """Collect garbage rarely: collections while 6,000 modules load cost a fifth of the start-up's CPU time."""
+        """Make garbage collection rare: while 6,000 modules load it costs a fifth of the CPU time of the start."""
         super().__init__()
         gc.set_threshold(GC_THRESHOLD)
 

@@ -1,1 +1,1 @@
-"""One run: its folder, its process on the host, its log, its progress."""
+"""One run: its folder, its process on the host, its log copy, its progress and its readiness."""

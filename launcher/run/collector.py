@@ -1,6 +1,7 @@
-"""Everything that arrives of a run, brought in: frames become log lines, events and progress, all kept in its folder.
+"""Collects everything that arrives from a run: frames become log lines, events and progress, stored in its folder.
 
-It decides nothing: whether a run is ready, stalled or gone is `flows.launch.watching`. Judging progress is `progress`.
+It makes no decision: `progress` judges the progress, and `flows.launch.watching` decides whether a run is ready,
+stalled or gone.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from launcher.transport.base import Transport
 
 
 class Collector:
-    """One run under observation. Not thread-safe; the tail reads in a thread of its own."""
+    """One run under observation. Not thread-safe; the tail reads in its own thread."""
 
     def __init__(
         self, run: Run, transport: Transport, clock: Clock, masker: Masker, inform: Callable[[Event], None]
@@ -30,58 +31,58 @@ class Collector:
         self._copy = LogCopy(run, masker)
         self._tail = Tail(transport, run, self._copy.offset)
         self._watch = progress.Watch(classify=classify, limits=_limits())
-        self._zero = clock.monotonic() - seconds_since(run.info.get("started"), clock)
+        self._started_at = clock.monotonic() - seconds_since(run.info.get("started"), clock)
         self._link_lost = ""
 
     @property
     def at(self) -> float:
         """Seconds since the engine was started."""
-        return self._clock.monotonic() - self._zero
+        return self._clock.monotonic() - self._started_at
 
     @property
     def ended(self) -> Ended | None:
-        """Set when the engine's process is gone."""
+        """How the engine's process ended; None while it runs."""
         return self._watch.ended
 
     @property
     def phase(self) -> str:
-        """Phase that the log shows."""
+        """The id of the phase that the log shows."""
         return self._watch.phase
 
     @property
     def doing(self) -> str:
-        """What the processes did when they were sampled last."""
+        """What the processes did in the latest sample, in words."""
         return self._watch.doing
 
     @property
     def link_lost(self) -> str:
-        """Why the connection is given up; empty while it holds or is being restored."""
+        """The reason why the connection was given up; empty while it works or is being restored."""
         return self._link_lost
 
     @property
     def log_bytes(self) -> int:
-        """Bytes of the host's log that have arrived."""
+        """Number of bytes of the host's log that have arrived."""
         return self._copy.seen
 
     def pump(self, timeout: float) -> list[Event]:
-        """Bring in what has arrived, waiting at most `timeout` seconds; everything is recorded as it comes."""
+        """Process and record everything that has arrived, waiting at most `timeout` seconds; returns the events."""
         events: list[Event] = []
         item = self._tail.next(timeout)
         while item is not None:
             events += self._take(item)
             item = self._tail.next(0)
-        self._watch, more = progress.tick(self._watch, self.at)
-        for event in more:
+        self._watch, time_events = progress.tick(self._watch, self.at)
+        for event in time_events:
             self.record(event)
-        return [*events, *more]
+        return [*events, *time_events]
 
     def record(self, event: Event) -> None:
-        """Keep an event in the Run and pass it on."""
+        """Store an event in the Run and pass it to the observer."""
         self._run.append_event(to_json(event))
         self._inform(event)
 
     def close(self) -> None:
-        """Stop reading; the run goes on."""
+        """Stop reading; the run continues."""
         self._tail.close()
 
     def _take(self, item: object) -> list[Event]:
@@ -95,8 +96,8 @@ class Collector:
                 self._watch, events = progress.sample(self._watch, item, at)
             case Ended():
                 events += self._lines(self._copy.finish())
-                self._watch, more = progress.ended(self._watch, item, at)
-                events += more
+                self._watch, end_events = progress.ended(self._watch, item, at)
+                events += end_events
             case Lost():
                 events.append(LinkLost(at=at, reason=item.reason))
                 self._link_lost = item.reason if item.final else ""
@@ -108,18 +109,18 @@ class Collector:
         events: list[Event] = []
         for text in lines:
             for piece in parse(text.encode("utf-8", "surrogateescape"), 0):
-                self._watch, more = progress.line(self._watch, piece.text, self.at)
-                events += more
+                self._watch, line_events = progress.line(self._watch, piece.text, self.at)
+                events += line_events
         return events
 
 
 def seconds_since(started: Any, clock: Clock) -> float:
-    """Seconds since a moment written as POSIX time; 0 when there is none."""
+    """Return the seconds since a POSIX time; 0 when it is not set."""
     return max(0.0, clock.now().timestamp() - float(started)) if started else 0.0
 
 
 def classify(text: str) -> progress.Milestone | None:
-    """What a log line shows of progress; None for ordinary lines."""
+    """Return the progress that a log line shows; None for ordinary lines."""
     phase = phase_of(text, all_phases())
     if phase is None:
         return None
@@ -127,7 +128,7 @@ def classify(text: str) -> progress.Milestone | None:
 
 
 def fraction_of(text: str) -> float | None:
-    """Progress out of a tqdm bar or a shard counter: `45%|`, `45% Completed`."""
+    """Return the fraction (0..1) in a tqdm bar or a shard counter, `45%|` or `45% Completed`; else None."""
     head, percent, _ = text.partition("%")
     digits = head[-3:].strip().rpartition(" ")[2]
     return int(digits) / 100 if percent and digits.isdigit() and int(digits) <= 100 else None

@@ -1,4 +1,7 @@
-"""What happens during a run, as records: written to events.jsonl, shown by the command line, read by tests."""
+"""The events of a run as records: written to events.jsonl, shown by the command line, read by tests.
+
+Their sentences are in `run_wording`; no decision depends on one.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,18 @@ from msgspec import Struct, to_builtins
 
 
 class Activity(StrEnum):
-    """What the processes of a run do, as far as a sample of them shows."""
+    """What the processes of a run do, according to a sample of them."""
 
-    COMPILING = "compiling"  # a compiler is among them
-    STOPPED = "stopped"  # one of them was stopped by a signal
+    COMPILING = "compiling"  # a compiler runs
+    STOPPED = "stopped"  # a signal has stopped a process
     OTHER = "other"
-    UNKNOWN = "unknown"  # nobody looked yet, or an older launcher wrote the event
+    UNKNOWN = "unknown"  # no sample yet, or the event was written by an older launcher
 
 
 class Started(Struct, frozen=True, kw_only=True):
-    """The engine's process runs on the host."""
+    """The engine's process was started on the host."""
 
-    at: float  # seconds since the start, here and below
+    at: float  # seconds since the start of the engine; the same in all events below
     pid: int
 
 
@@ -34,7 +37,7 @@ class PhaseEntered(Struct, frozen=True, kw_only=True):
 
 
 class Progress(Struct, frozen=True, kw_only=True):
-    """Something moved inside a phase. `fraction` is 0..1 where the engine says how much there is."""
+    """A phase made progress. `fraction` is 0..1 where the engine logs one."""
 
     at: float
     phase: str
@@ -43,7 +46,7 @@ class Progress(Struct, frozen=True, kw_only=True):
 
 
 class Stalled(Struct, frozen=True, kw_only=True):
-    """Nothing moved for longer than the phase may be silent: no log line, no CPU time, no reading."""
+    """No progress for longer than the phase may be silent: no log line, no CPU time, no bytes read."""
 
     at: float
     phase: str
@@ -54,7 +57,7 @@ class Stalled(Struct, frozen=True, kw_only=True):
 
 
 class Overdue(Struct, frozen=True, kw_only=True):
-    """A phase takes longer than its deadline, though something still moves."""
+    """A phase takes longer than its deadline, although it still makes progress."""
 
     at: float
     phase: str
@@ -64,35 +67,35 @@ class Overdue(Struct, frozen=True, kw_only=True):
 
 
 class Resumed(Struct, frozen=True, kw_only=True):
-    """After a stall something moves again."""
+    """A stalled run makes progress again."""
 
     at: float
     phase: str
 
 
 class Answering(Struct, frozen=True, kw_only=True):
-    """HTTP status of /health changed: refused (0) → 503 → 200 is the normal order."""
+    """The HTTP status of /health changed; the normal order is refused (0) → 503 → 200."""
 
     at: float
     status: int
 
 
 class Ready(Struct, frozen=True, kw_only=True):
-    """The launched process itself answers on its port and names this run."""
+    """The launched process itself answers on its port and reports the server args of this run."""
 
     at: float
     evidence: tuple[str, ...]
 
 
 class Impostor(Struct, frozen=True, kw_only=True):
-    """The port answers, but not this run."""
+    """Another server than this run answers on the port."""
 
     at: float
     reason: str
 
 
 class LinkLost(Struct, frozen=True, kw_only=True):
-    """The connection broke; the run goes on without us."""
+    """The connection was lost; the run continues on the host."""
 
     at: float
     reason: str
@@ -112,12 +115,12 @@ Event = (
 
 
 def to_json(event: Event) -> dict[str, Any]:
-    """One line of events.jsonl."""
+    """Return an event as one line of events.jsonl."""
     return {"event": type(event).__name__, **to_builtins(event)}
 
 
 def from_json(data: Mapping[str, Any]) -> Event | None:
-    """The event of such a line; None for kinds that a newer launcher wrote."""
+    """Return the event of such a line; None for a kind that only a newer launcher knows."""
     kinds: dict[str, type[Any]] = {kind.__name__: kind for kind in Event.__args__}
     kind = kinds.get(str(data.get("event")))
     if kind is None:

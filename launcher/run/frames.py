@@ -1,6 +1,7 @@
-"""Frames of the host's `follow` program → log text, process samples, the end. Knows nothing of what a log means.
+"""Parses the frames of the host's `follow` program into log bytes, process samples and the end of the run.
 
-Bytes are counted by offset, so that after a cut connection reading goes on where it stopped.
+Log bytes carry their offset, so that reading resumes at the right place after a lost connection. The content of the log
+is not interpreted.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class LogBytes(Struct, frozen=True):
 
 
 class Sample(Struct, frozen=True):
-    """What the processes of the run are doing: rows of pid, name, state, cpu; CPU seconds and bytes read in all."""
+    """What the processes of the run do: rows of pid, name, state and cpu; total CPU seconds and bytes read."""
 
     processes: tuple[dict[str, Any], ...]
     cpu: float
@@ -39,36 +40,36 @@ class Sample(Struct, frozen=True):
 
     @property
     def stopped(self) -> int:
-        """How many processes a signal has stopped."""
+        """Number of processes that a signal has stopped."""
         return sum(1 for row in self.processes if row["state"] in "Tt")
 
 
 class Replaced(Struct, frozen=True):
-    """The log is shorter than what was read: somebody truncated or replaced it."""
+    """The log is shorter than the part already read: it was truncated or replaced. `size` is in bytes."""
 
     size: int
 
 
 class Ended(Struct, frozen=True):
-    """The process is gone. `state` is exited (with its code) or vanished."""
+    """The process is gone. `state` is `exited`, with its code, or `vanished`."""
 
     state: str
     code: int | None
-    asked: bool = False  # somebody had asked the run to stop
+    asked: bool = False  # whether the run had been asked to stop
 
 
 Frame = LogBytes | Sample | Replaced | Ended
 
 
 class FrameReader:
-    """Chunks in, frames out; a frame may be spread over any number of chunks."""
+    """Turns chunks into frames; a frame may span any number of chunks."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._started = False
 
     def feed(self, chunk: bytes) -> Iterator[Frame]:
-        """Every frame that is complete now."""
+        """Yield every frame that this chunk completes."""
         self._buffer += chunk
         while (frame := self._next()) is not None:
             yield frame
@@ -88,7 +89,7 @@ class FrameReader:
         return _frame(header, data)
 
     def _skip_greeting(self) -> bool:
-        """A login shell may print before our program does; the first frame begins with `{"`."""
+        """Skip what a login shell printed first: the first frame begins with `{"`. Returns whether it has arrived."""
         start = self._buffer.find(b'{"')
         if start < 0:
             return False

@@ -1,6 +1,6 @@
-"""What a run's log on the host holds beyond our copy: read once, into memory, the copy untouched.
+"""Reads the new part of a run's log, which the local copy does not contain yet: once, into memory.
 
-Another launcher may be following the same run and own the copy; `tail` is what keeps it.
+The copy is not changed, because another launcher may be following the same run and writing it (`log_copy`).
 """
 
 from __future__ import annotations
@@ -18,16 +18,19 @@ PATIENCE = 10.0  # seconds
 
 
 def fresh_log(transport: Transport, run: Run, clock: Clock) -> bytes:
-    """The new bytes, secrets masked; empty when they cannot be had: a validation is worth having without them."""
+    """Return the new bytes, with secrets masked; empty when they cannot be read, as a validation can do without them.
+
+    Waits at most PATIENCE seconds.
+    """
     start = int((run.read("log.offset") or {"remote": 0})["remote"])
     try:
-        seen = remote.look(transport, run)
+        look = remote.look(transport, run)
     except LauncherError:
         return b""
     data, end = b"", clock.monotonic() + PATIENCE
     tail = Tail(transport, run, start)
     try:
-        while start + len(data) < seen.log_bytes and clock.monotonic() < end:
+        while start + len(data) < look.log_bytes and clock.monotonic() < end:
             match tail.next(0.2):
                 case LogBytes() as piece:
                     data += piece.data

@@ -1,7 +1,7 @@
-"""A run's frames, whatever happens to the connection: read in a thread, resumed by offset, copied into the Run.
+"""Reads a run's frames in a thread, resumes by offset after a lost connection, and copies the log into the Run.
 
-The copy is masked line by line. `log.offset` remembers how far the host's log and our copy correspond, so that a
-killed launcher or a lost link continues without a gap or a repetition.
+Secrets are masked line by line. `log.offset` records up to where the host's log and the copy correspond, so that
+after a killed launcher or a lost connection the copy continues without a gap or a repetition.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RETRY_SECONDS = (0.5, 1, 2, 5, 10, 15, 30, 30, 30)
 
 
 class Lost:
-    """The connection broke; another try follows. The last one ends the frames."""
+    """The connection was lost. Another attempt follows unless `final` is set."""
 
     def __init__(self, reason: str, final: bool) -> None:
         self.reason = reason
@@ -32,7 +32,7 @@ Item = Frame | Lost
 
 
 class LogCopy:
-    """Our copy of the server's log: complete lines, masked. Lines are handed on as they are written."""
+    """The local copy of the server's log: complete lines, with secrets masked. Each line written is also returned."""
 
     def __init__(self, run: Run, masker: Masker) -> None:
         self._run = run
@@ -43,11 +43,11 @@ class LogCopy:
 
     @property
     def seen(self) -> int:
-        """Bytes of the host's log that have arrived, an unfinished line included."""
+        """Number of bytes of the host's log that have arrived, including an unfinished line."""
         return self.offset + len(self._pending)
 
     def _resume(self) -> int:
-        """Where the host's log continues; whatever our copy holds beyond that point is dropped."""
+        """Truncate the copy to the recorded position; return the offset at which the host's log continues."""
         mark = self._run.read("log.offset") or {"remote": 0, "local": 0}
         if self._run.log.stat().st_size < mark["local"]:
             mark = {"remote": 0, "local": 0}
@@ -56,19 +56,19 @@ class LogCopy:
         return int(mark["remote"])
 
     def feed(self, piece: LogBytes) -> list[str]:
-        """Append; the lines that are now complete."""
+        """Append a piece of the log; return the lines that it completes."""
         data = self._pending + piece.data
         cut = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         self._pending = data[cut:]
         return self._append(data[:cut], piece.offset + len(piece.data) - len(self._pending))
 
     def finish(self) -> list[str]:
-        """The last line, when the log ends without a newline."""
+        """Append and return the last line, when the log ends without a newline."""
         data, self._pending = self._pending, b""
         return self._append(data, self.offset + len(data)) if data else []
 
     def restart(self) -> None:
-        """The log was replaced on the host: begin again."""
+        """Empty the copy: the log was replaced on the host."""
         self._pending = b""
         self.offset = 0
         self._run.log.write_bytes(b"")
@@ -86,7 +86,7 @@ class LogCopy:
 
 
 class Tail:
-    """Frames of a run from a background thread. `close` ends it; the run itself is not touched."""
+    """Reads the frames of a run in a background thread. `close` ends the thread, not the run."""
 
     def __init__(self, transport: Transport, run: Run, offset: int) -> None:
         self._transport, self._run = transport, run
@@ -94,11 +94,11 @@ class Tail:
         self._items: queue.SimpleQueue[Item] = queue.SimpleQueue()
         self._closed = threading.Event()
         self._stream: Stream | None = None
-        self._thread = threading.Thread(target=self._work, name="tail", daemon=True)
+        self._thread = threading.Thread(target=self._read_with_retries, name="tail", daemon=True)
         self._thread.start()
 
     def next(self, timeout: float) -> Item | None:
-        """The next frame, or None when there is none within `timeout` seconds."""
+        """Return the next frame, or None when none arrives within `timeout` seconds."""
         try:
             return self._items.get(timeout=timeout)
         except queue.Empty:
@@ -111,11 +111,11 @@ class Tail:
             self._stream.close()
         self._thread.join(timeout=5)
 
-    def _work(self) -> None:
+    def _read_with_retries(self) -> None:
         for pause in (*RETRY_SECONDS, None):
-            reason = "the stream ended without a word"
+            reason = "the log stream ended unexpectedly"
             try:
-                if self._read() or self._closed.is_set():
+                if self._read_stream() or self._closed.is_set():
                     return
             except LauncherError as error:
                 reason = error.message
@@ -125,8 +125,8 @@ class Tail:
             if pause is None or self._closed.wait(pause):
                 return
 
-    def _read(self) -> bool:
-        """Read one stream to its end; True when the run itself ended."""
+    def _read_stream(self) -> bool:
+        """Read one stream to its end; return whether the run itself ended. Raises LauncherError."""
         frames = FrameReader()
         self._stream = self._transport.stream(follow_command(self._run, self._offset))
         for chunk in self._stream:
@@ -145,5 +145,7 @@ class Tail:
                         pass
         result = self._stream.result()
         if result.exit != 0:
-            raise HostUnreachable(f"the follower ended with {result.exit}: {last_line(result.stderr)}")
+            raise HostUnreachable(
+                f"the program that follows the log exited with {result.exit}: {last_line(result.stderr)}"
+            )
         return False

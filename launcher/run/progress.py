@@ -1,8 +1,8 @@
-"""Pure state machine over a starting server: (state, line | sample | tick | end) → (state, [Event]).
+"""A pure state machine over a starting server: (state, line | sample | tick | end) → (state, [Event]).
 
-No sleeping, no SSH, no clock: time comes in with each input as seconds since the start. It decides what phase the
-engine is in, whether something still moves, and when a phase is overdue. Readiness is decided by `readiness`, never
-by a log line.
+It does not sleep, use SSH or read a clock: each input carries its time in seconds since the start. It decides which
+phase the engine is in, whether the phase makes progress, and when it is overdue. `readiness` decides whether the server
+is ready, never a log line.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from launcher.run.events import Activity, Event, Exited, Overdue, PhaseEntered, 
 from launcher.run.frames import Ended, Sample
 from launcher.run.run_wording import doing as doing_words
 
-CPU_MOVES = 0.2  # CPU seconds between two samples (5 s apart) that count as work; an idle Python poll uses less
-READ_MOVES = 1 << 20  # bytes
+CPU_MOVES = 0.2  # CPU seconds between two samples (5 s apart) that count as progress; an idle Python poll uses less
+READ_MOVES = 1 << 20  # bytes read between two samples that count as progress
 
 
 class Milestone(Struct, frozen=True, kw_only=True):
-    """What one log line says about progress."""
+    """The phase, and its progress, that one log line shows."""
 
     phase: str
     title: str
@@ -29,7 +29,7 @@ class Milestone(Struct, frozen=True, kw_only=True):
 
 
 class PhaseLimits(Struct, frozen=True, kw_only=True):
-    """Seconds a phase may take, and may be silent and idle, before somebody should look."""
+    """Seconds that a phase may take (`deadline`), and may be without progress (`silence`), before it is reported."""
 
     deadline: float
     silence: float
@@ -39,7 +39,7 @@ Classify = Callable[[str], Milestone | None]
 
 
 class Watch(Struct, frozen=True, kw_only=True):
-    """Everything remembered about the start so far."""
+    """The state of the machine: everything known about the start so far."""
 
     classify: Classify
     limits: Mapping[str, PhaseLimits]
@@ -59,35 +59,36 @@ class Watch(Struct, frozen=True, kw_only=True):
 
     @property
     def limit(self) -> PhaseLimits:
-        """Limits of the phase it is in."""
+        """The limits of the current phase."""
         return self.limits.get(self.phase, self.default_limits)
 
 
 def line(watch: Watch, text: str, at: float) -> tuple[Watch, list[Event]]:
-    """A log line came."""
+    """Process a log line."""
     watch, events = _moved(replace(watch, last_line=text), at)
-    found = watch.classify(text)
-    if found is None:
+    milestone = watch.classify(text)
+    if milestone is None:
         return watch, events
-    if found.phase != watch.phase:
-        watch = replace(watch, phase=found.phase, phase_since=at, overdue=False, last_fraction=None)
-        return watch, [*events, PhaseEntered(at=at, phase=found.phase, title=found.title)]
-    if found.fraction is not None and found.fraction != watch.last_fraction:
-        watch = replace(watch, last_fraction=found.fraction)
-        events.append(Progress(at=at, phase=found.phase, text=found.title, fraction=found.fraction))
+    phase, title, fraction = milestone.phase, milestone.title, milestone.fraction
+    if phase != watch.phase:
+        watch = replace(watch, phase=phase, phase_since=at, overdue=False, last_fraction=None)
+        return watch, [*events, PhaseEntered(at=at, phase=phase, title=title)]
+    if fraction is not None and fraction != watch.last_fraction:
+        watch = replace(watch, last_fraction=fraction)
+        events.append(Progress(at=at, phase=phase, text=title, fraction=fraction))
     return watch, events
 
 
-def sample(watch: Watch, seen: Sample, at: float) -> tuple[Watch, list[Event]]:
-    """The host said what the processes do; using CPU or reading is moving, too."""
-    cpu, read, activity = seen.cpu - watch.cpu, seen.read - watch.read, activity_of(seen)
-    doing = doing_words(activity, seen, cpu, read)
-    watch = replace(watch, cpu=seen.cpu, read=seen.read, doing=doing, activity=activity)
+def sample(watch: Watch, latest: Sample, at: float) -> tuple[Watch, list[Event]]:
+    """Process a sample of the processes; CPU time and bytes read also count as progress."""
+    cpu, read, activity = latest.cpu - watch.cpu, latest.read - watch.read, activity_of(latest)
+    doing = doing_words(activity, latest, cpu, read)
+    watch = replace(watch, cpu=latest.cpu, read=latest.read, doing=doing, activity=activity)
     return _moved(watch, at) if cpu >= CPU_MOVES or read >= READ_MOVES else (watch, [])
 
 
 def tick(watch: Watch, at: float) -> tuple[Watch, list[Event]]:
-    """Time passed."""
+    """Process the passing of time: report a stall or an overdue phase."""
     events: list[Event] = []
     silent = at - watch.moved_at
     if not watch.stalled and silent > watch.limit.silence:
@@ -109,16 +110,16 @@ def tick(watch: Watch, at: float) -> tuple[Watch, list[Event]]:
     return watch, events
 
 
-def ended(watch: Watch, seen: Ended, at: float) -> tuple[Watch, list[Event]]:
-    """The process is gone."""
-    return replace(watch, ended=seen), [Exited(at=at, state=seen.state, code=seen.code)]
+def ended(watch: Watch, end: Ended, at: float) -> tuple[Watch, list[Event]]:
+    """Process the end of the engine's process."""
+    return replace(watch, ended=end), [Exited(at=at, state=end.state, code=end.code)]
 
 
-def activity_of(seen: Sample) -> Activity:
-    """What a sample of the processes shows."""
-    if seen.compilers:
+def activity_of(latest: Sample) -> Activity:
+    """Return what the processes of a sample do."""
+    if latest.compilers:
         return Activity.COMPILING
-    return Activity.STOPPED if seen.stopped else Activity.OTHER
+    return Activity.STOPPED if latest.stopped else Activity.OTHER
 
 
 def _moved(watch: Watch, at: float) -> tuple[Watch, list[Event]]:

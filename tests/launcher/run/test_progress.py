@@ -1,4 +1,4 @@
-"""The reducer: lines, samples and time in, events out. No clock, no sleeping."""
+"""The state machine: lines, samples and time in, events out. No clock, no sleeping."""
 
 from launcher.run.collector import classify, fraction_of
 from launcher.run.events import Event, Exited, PhaseEntered, Progress, Resumed, Stalled
@@ -17,7 +17,7 @@ def busy(cpu: float, read: int = 0, *names: str) -> Sample:
     return Sample(rows, cpu, read)
 
 
-def test_phases_follow_the_log_and_progress_is_told_once() -> None:
+def test_phases_follow_the_log_and_progress_is_reported_once() -> None:
     state, events = line(watch(), "Load weight begin. avail mem=23 GB", 1.0)
     assert [type(event) for event in events] == [PhaseEntered]
     bar = "Loading safetensors checkpoint shards:  50% Completed | 1/2"
@@ -27,7 +27,7 @@ def test_phases_follow_the_log_and_progress_is_told_once() -> None:
     assert not events
 
 
-def test_silence_with_work_is_no_stall_and_silence_without_is() -> None:
+def test_silence_with_cpu_time_is_not_a_stall_and_silence_without_is() -> None:
     state, _ = line(watch(), "Load weight begin. avail mem=23 GB", 0.0)
     for second in range(5, 60, 5):
         state, _ = sample(state, busy(second * 1.0), float(second))
@@ -42,41 +42,41 @@ def test_silence_with_work_is_no_stall_and_silence_without_is() -> None:
     assert tick(state, 91.0)[1] == []
 
 
-def test_reading_from_disk_counts_as_work() -> None:
+def test_reading_from_disk_counts_as_progress() -> None:
     state, _ = sample(watch(), busy(0.0, 1 << 30), 19.0)
     assert tick(state, 30.0)[1] == []
 
 
-def test_a_stall_that_moves_again_is_told() -> None:
+def test_progress_after_a_stall_is_reported() -> None:
     state, _ = tick(watch(), 25.0)
     _, events = line(state, "anything", 26.0)
     assert [type(event) for event in events] == [Resumed]
 
 
-def test_compilers_are_named_as_what_it_is_doing() -> None:
+def test_running_compilers_are_named() -> None:
     state, _ = sample(watch(), busy(1.0, 0, "/usr/local/cuda/bin/nvcc -x cu", "cicc --arch"), 1.0)
     assert state.doing == "compiling kernels (cicc, nvcc)"
 
 
-def test_stopped_processes_are_seen() -> None:
-    seen = Sample(({"pid": 1, "name": "sglang::scheduler", "state": "T", "cpu": 1.0},), 1.0, 0)
-    state, _ = sample(watch(), seen, 1.0)
+def test_stopped_processes_are_reported() -> None:
+    stopped = Sample(({"pid": 1, "name": "sglang::scheduler", "state": "T", "cpu": 1.0},), 1.0, 0)
+    state, _ = sample(watch(), stopped, 1.0)
     assert "1 stopped by a signal" in state.doing
 
 
-def test_the_end_is_an_event() -> None:
+def test_the_end_of_the_process_is_an_event() -> None:
     state, events = ended(watch(), Ended("exited", 137), 4.0)
     assert events == [Exited(at=4.0, state="exited", code=137)]
     assert state.ended is not None
 
 
-def test_percentages_of_progress_bars() -> None:
+def test_percentages_are_read_from_progress_bars() -> None:
     assert fraction_of("Loading shards:  45%|####") == 0.45
     assert fraction_of("100% Completed | 4/4") == 1.0
     assert fraction_of("token usage: 0.5") is None
 
 
-def test_events_read_back_as_they_were_written() -> None:
+def test_events_are_read_back_unchanged() -> None:
     from launcher.run.events import Ready, from_json, to_json
 
     every: list[Event] = [Exited(at=1.0, state="exited", code=2), PhaseEntered(at=0.1, phase="args", title="x")]

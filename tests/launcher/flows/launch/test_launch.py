@@ -45,7 +45,7 @@ def test_healthy_engine_gets_ready_with_proof_and_stops_without_a_trace(host: Be
     assert outcome.state is State.READY
     assert outcome.run is not None
     ready = next(event for event in host.witness.events if isinstance(event, Ready))
-    assert f"port {host.port} is held by a process of this run" in ready.evidence
+    assert f"a process of this run listens on port {host.port}" in ready.evidence
     assert "served_model_name is fake" in ready.evidence
     assert "fired up" in outcome.run.log.read_text()
 
@@ -121,7 +121,7 @@ def test_answers_of_another_server_are_not_ready(host: Bench) -> None:
     watching.close()
     assert ending.state is State.TIMED_OUT
     impostor = next(event for event in host.witness.events if isinstance(event, Impostor))
-    assert "the server names served_model_name somebody-else, not fake" in impostor.reason
+    assert "the server reports served_model_name `somebody-else`, expected `fake`" in impostor.reason
 
 
 def test_port_of_a_stranger_is_refused_by_name_and_nothing_is_started(host: Bench) -> None:
@@ -143,7 +143,7 @@ def test_of_many_launches_for_one_port_exactly_one_starts(host: Bench) -> None:
         try:
             results.append(str(launch(host.context, profile, host.host, options).state))
         except PlanRefused as error:
-            results.append("refused" if "already holds port" in error.message or "taken by" in error.message else "?")
+            results.append("refused" if "already uses port" in error.message or "taken by" in error.message else "?")
 
     threads = [threading.Thread(target=one) for _ in range(6)]
     for thread in threads:
