@@ -1,6 +1,6 @@
 """The events of a run as records: written to events.jsonl, shown by the command line, read by tests.
 
-Their sentences are in `run_wording`; no decision depends on one.
+`run_wording` turns them into the sentences of a run's state and diagnosis; no decision depends on a sentence.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A flow's context for tests: real transports, the stand-in engine, a Run store in a temporary folder."""
+"""The context of a flow for tests: a real transport, the stand-in engine, a RunStore in a temporary folder."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ FAKE_ENGINE = Path(__file__).parent / "fake_engine"
 
 
 class Witness(Struct):
-    """An Observer that remembers."""
+    """An Observer that records everything it receives."""
 
     events: list[Event] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     plans: list[Prepared] = field(default_factory=list)
 
     def prepared(self, prepared: Prepared, run: Run | None) -> None:
@@ -41,14 +41,14 @@ class Witness(Struct):
         self.verdicts.append(verdict)
 
     def say(self, text: str) -> None:
-        self.said.append(text)
+        self.messages.append(text)
 
     def kinds(self) -> list[str]:
         return [type(event).__name__ for event in self.events]
 
 
 class Bench(Struct, frozen=True, kw_only=True):
-    """One host with the stand-in engine, and what is needed to launch on it."""
+    """One host with the stand-in engine, and everything needed to launch on it."""
 
     folder: Path
     transport: Transport
@@ -66,12 +66,12 @@ class Bench(Struct, frozen=True, kw_only=True):
         return override(resolve("fake", (self.folder / "profiles",)), sets, [], envs)
 
     def launch(self, mode: str = "healthy", *sets: str, envs: tuple[str, ...] = (), **options: bool) -> LaunchOutcome:
-        chosen = Options(**{"validate": False, "ignore_findings": True, **options})
-        return launch(self.context, self.profile(mode, *sets, envs=envs), self.host, chosen)
+        launch_options = Options(**{"validate": False, "ignore_findings": True, **options})
+        return launch(self.context, self.profile(mode, *sets, envs=envs), self.host, launch_options)
 
 
 def bench(folder: Path, transport: Transport) -> Bench:
-    """A bench whose runs live under `folder`."""
+    """Return a bench that stores its runs under `folder`."""
     witness = Witness()
     host = Host(
         name=transport.name, python=sys.executable, work_dir=str(folder / "work"), env={"PYTHONPATH": str(FAKE_ENGINE)}

@@ -1,6 +1,6 @@
-"""Reply bodies of the stand-in server: the JSON shapes of /generate, chat, /v1/models and /server_info.
+"""Builds the reply bodies of the stand-in server: /generate, chat, /v1/models and /server_info.
 
-Shapes as SGLang 0.5.10 to 0.5.23 give them. Content comes from `fake_model`, damage from `faults`.
+The JSON has the form of SGLang 0.5.10 to 0.5.23. The text comes from `fake_model`, the damage from `faults`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from tests.support.faults import Request, ids_of, spoil
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """One reply, plain and as a stream."""
+    """One reply, as a plain body and as a stream of events."""
 
     status: int
     body: Any
-    events: Iterable[Mapping[str, Any]] = ()  # made one by one, as they are sent
+    events: Iterable[Mapping[str, Any]] = ()  # generated one by one, while they are sent
     tokens: int = 0
 
 
 class Done(Struct, frozen=True, kw_only=True):
-    """A finished generation: output after limits, with its counts."""
+    """A finished generation: the output within its limits, and its token counts."""
 
     output: Output
     prompt: tuple[str, ...]
@@ -43,7 +43,7 @@ class Done(Struct, frozen=True, kw_only=True):
 
 
 def server_info(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """/server_info of a small plain server."""
+    """Return /server_info of a small server without optional features; `overrides` replaces fields."""
     running = overrides.get("max_running_requests", 8)
     info = {
         "model_path": "/models/smol", "served_model_name": "smol", "version": "0.5.23", "dp_size": 1, "tp_size": 1,
@@ -58,7 +58,7 @@ def server_info(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def metrics(info: Mapping[str, Any]) -> str:
-    """/metrics, as far as probes read it."""
+    """Return the lines of /metrics that probes read."""
     labels = '{engine_type="unified",model_name="smol",tp_rank="0"}'
     return (
         "# HELP sglang:spec_accept_length The average acceptance length of speculative decoding.\n"
@@ -69,7 +69,7 @@ def metrics(info: Mapping[str, Any]) -> str:
 
 
 def models(info: Mapping[str, Any], faults: frozenset[str]) -> dict[str, Any]:
-    """/v1/models."""
+    """Return the body of /v1/models."""
     name = "another-model" if "wrong-model" in faults else info["served_model_name"]
     data = [] if "no-models" in faults else [{"id": name, "object": "model", "max_model_len": info["context_length"]}]
     return {"object": "list", "data": data}
@@ -82,7 +82,7 @@ def answer(
     faults: frozenset[str],
     request: Callable[[str, int], Request],
 ) -> Reply:
-    """The reply to one generating request."""
+    """Return the reply to one generation request."""
     prompt, pieces = _prompt(payload)
     if "no-chat-template" in faults and path.endswith("/chat/completions"):
         message = "Cannot use chat template functions because tokenizer.chat_template is not set"
@@ -92,10 +92,10 @@ def answer(
         return Reply(status=400, body={"error": {"message": message}})
     if payload.get("return_logprob") and "no-logprob-support" in faults:
         return Reply(status=400, body={"error": {"message": "return_logprob is not supported with DFLASH"}})
-    seen = request(prompt, len(pieces))
-    output = spoil(healthy(prompt, payload, info), faults, seen)
+    received = request(prompt, len(pieces))
+    output = spoil(healthy(prompt, payload, info), faults, received)
     output = speculate(_limit(output, payload, faults), info, faults)
-    cached = len(pieces) - 1 if seen.seen and not info["disable_radix_cache"] else 0
+    cached = len(pieces) - 1 if received.seen and not info["disable_radix_cache"] else 0
     done = Done(output=output, prompt=pieces, cached=cached, faults=faults, info=info, payload=payload)
     chat = path.endswith("/chat/completions")
     body = _chat_body(done) if chat else _generate_body(done, len(output.pieces))
@@ -141,8 +141,8 @@ def _limit(output: Output, payload: Mapping[str, Any], faults: frozenset[str]) -
 
 def _stop(pieces: tuple[str, ...], stops: list[str], finish: str) -> tuple[tuple[str, ...], str]:
     text = "".join(pieces)
-    found = [place for stop in stops if (place := text.find(stop)) >= 0]
-    return (pieces_of(text[: min(found)]), "stop") if found else (pieces, finish)
+    positions = [position for stop in stops if (position := text.find(stop)) >= 0]
+    return (pieces_of(text[: min(positions)]), "stop") if positions else (pieces, finish)
 
 
 def _logprobs(done: Done) -> list[list[Any]]:

@@ -1,4 +1,4 @@
-"""A clock for tests of flows: no test waits for wall time."""
+"""A clock for tests of flows, so that no test waits for wall time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 
 class FakeClock:
-    """Time that passes only when somebody sleeps."""
+    """A clock that advances only when `sleep` is called."""
 
     def __init__(self, start: datetime) -> None:
         self._start = start

@@ -1,7 +1,7 @@
-"""The stand-in's "model": healthy, deterministic answers to what the probes ask, as lists of word tokens.
+"""The "model" of the stand-in: correct, deterministic answers to the prompts of the probes, as lists of word tokens.
 
-Answers are written here, token counts and log-probabilities are derived from the words. Faults are laid over them in
-`faults`; HTTP is `fake_server`.
+The answers are written in this module; token counts and log-probabilities are derived from the words. `faults` damages
+them, and `fake_server` serves them over HTTP.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ ANSWERS: tuple[tuple[str, str], ...] = (
 
 
 class Output(Struct, frozen=True):
-    """What the model says: pieces of text (one a token), reasoning before it, calls beside it."""
+    """The output of the model: text pieces (one per token), the reasoning before them, and tool calls."""
 
     pieces: tuple[str, ...]
     reasoning: tuple[str, ...] = ()
@@ -65,27 +65,27 @@ class Output(Struct, frozen=True):
 
 
 def pieces_of(text: str) -> tuple[str, ...]:
-    """A text cut into tokens: words with their leading blank, and single other blanks."""
+    """Split a text into tokens: words with their leading blank, and other blanks one by one."""
     return tuple(re.findall(r" ?[^\s]+|\s", text))
 
 
 def token_id(piece: str) -> int:
-    """A stable token id that is never 0."""
+    """Return a stable token id, which is never 0."""
     return 10 + zlib.crc32(piece.encode()) % 50_000
 
 
 def logprob(piece: str, position: int) -> float:
-    """A plausible log-probability: different for each token, the same in each run."""
+    """Return a plausible log-probability, different for each token and the same in each run."""
     return -0.02 - (zlib.crc32(f"{position}{piece}".encode()) % 1000) / 800
 
 
 def prompt_logprob(piece: str, position: int) -> float:
-    """As `logprob`, as surprising as a text that was not generated."""
+    """Return a log-probability as low as that of a text which the model did not generate."""
     return -0.3 - (zlib.crc32(f"{piece}{position}".encode()) % 1000) / 250
 
 
 def healthy(prompt: str, payload: Mapping[str, Any], info: Mapping[str, Any]) -> Output:
-    """The right answer to a prompt, without limits applied."""
+    """Return the correct answer to a prompt, before limits are applied."""
     if payload.get("tools") and payload["messages"][-1]["role"] == "user":
         return _tool_call(payload["tools"])
     if info["reasoning_parser"] and (payload.get("chat_template_kwargs") or {}).get("enable_thinking"):
@@ -99,7 +99,7 @@ def healthy(prompt: str, payload: Mapping[str, Any], info: Mapping[str, Any]) ->
 
 
 def answer_to(prompt: str) -> str:
-    """Text that answers; filler prose where nothing is known."""
+    """Return the answer text; filler prose for an unknown prompt."""
     last = prompt.rsplit("\n\n", 1)[-1]
     for question, answer in questions():
         if question in last:
@@ -115,13 +115,13 @@ def answer_to(prompt: str) -> str:
 
 
 def questions() -> list[tuple[str, str]]:
-    """(question, model answer) of every bundled accuracy set."""
+    """Return (question, model answer) of every question in the bundled accuracy sets."""
     return [(item["question"], f"The answer is {item['answer']}.") for path in sorted(SETS.glob("*.jsonl"))
             for item in map(json.loads, path.read_text("utf-8").splitlines())]  # fmt: skip
 
 
 def instance(schema: Mapping[str, Any]) -> Any:
-    """The smallest value that a JSON schema allows."""
+    """Return the smallest value that a JSON schema allows."""
     if "enum" in schema:
         return schema["enum"][0]
     match schema.get("type"):

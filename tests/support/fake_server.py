@@ -1,7 +1,7 @@
 """A real HTTP server that answers like SGLang 0.5.x: threads, sockets, server-sent events, and faults on request.
 
-Shapes follow the engine's own replies; the words come from `fake_model`, what goes wrong from `faults`. It counts the
-requests it answers at once, so that a test can prove that the limit was kept.
+Replies have the form of the engine's own; the text comes from `fake_model`, the damage from `faults`. The server counts
+its concurrent requests, so that a test can prove that the limit was respected.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from tests.support.faults import Request
 
 BATCHED = frozenset({"batch-garbage", "batch-of-5-garbage", "state-leaks"})
 QUIET = 0.06  # seconds
-WAIT = 30.0  # seconds after which a hanging request gives up by itself
+WAIT = 30.0  # seconds until a hanging request returns
 
 
 class State(Struct, kw_only=True):
-    """One stand-in: what it is, what is wrong with it, and what it has seen."""
+    """The state of one stand-in: its configuration, its faults and the requests that it has received."""
 
     faults: frozenset[str] = frozenset()
     info: Mapping[str, Any] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class State(Struct, kw_only=True):
 
 @contextmanager
 def serving(*faults: str, delay: float = 0.0, **info: Any) -> Iterator[tuple[int, State]]:
-    """(port, state) of a running stand-in; `info` overrides what /server_info says."""
+    """Run a stand-in; yields its (port, state). `info` overrides fields of /server_info."""
     state = State(faults=frozenset(faults), info=server_info(info), delay=delay)
     server = _Server(("127.0.0.1", 0), _handler(state))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
@@ -61,7 +61,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no news."""
+        """Ignore clients that disconnect."""
 
 
 def _handler(state: State) -> type[BaseHTTPRequestHandler]:
@@ -77,13 +77,13 @@ class _Handler(BaseHTTPRequestHandler):
     served: State
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Quiet."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         state, faults = self.served, self.served.faults
         with state.lock:
             state.paths.append(self.path)
-        if self._stranger():
+        if self._unauthorized():
             return
         match self.path.partition("?")[0]:
             case "/health":
@@ -92,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._json(200, models(state.info, faults))
             case "/server_info" | "/get_server_info" if "no-server-info" not in faults:
                 self._json(200, state.info)
-            case "/model_info" | "/get_model_info":  # what the engine's own harness begins with
+            case "/model_info" | "/get_model_info":  # the first request of the engine's own evaluation harness
                 self._json(200, {"model_path": state.info["model_path"], "is_generation": True})
             case "/metrics" if state.info["enable_metrics"]:
                 self._send(200, metrics(state.info).encode())
@@ -105,7 +105,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         state = self.served
         payload = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
-        if self._stranger():
+        if self._unauthorized():
             return
         with state.lock:
             state.paths.append(self.path)
@@ -119,8 +119,8 @@ class _Handler(BaseHTTPRequestHandler):
             with state.lock:
                 state.running -= 1
 
-    def _stranger(self) -> bool:
-        """Refuse who does not know the key, as the engine does: /health and /metrics are for everybody."""
+    def _unauthorized(self) -> bool:
+        """Reject requests without the API key, as the engine does; /health and /metrics need no key."""
         key = self.served.info.get("api_key")
         if not key or self.path.startswith(("/health", "/metrics")):
             return False
@@ -145,7 +145,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._pause(reply.tokens)
             if faults & BATCHED:
-                time.sleep(QUIET)  # nobody leaves before the last one has looked around
+                time.sleep(QUIET)  # no request returns before the last one has measured the batch
             self._body(reply)
 
     def _transport_fault(self, number: int) -> bool:
@@ -167,7 +167,7 @@ class _Handler(BaseHTTPRequestHandler):
         return True
 
     def _wait_for_the_batch(self) -> None:
-        """Answer only when nobody has arrived for a while, so that the size of the batch is what was sent at once."""
+        """Wait until no further request arrives, so that the batch size is the number of concurrent requests."""
         state, before = self.served, -1
         while state.running != before:
             before = state.running

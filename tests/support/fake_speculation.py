@@ -1,4 +1,4 @@
-"""Acceptance statistics of the stand-in: what `meta_info` says about drafts, right and wrong."""
+"""Acceptance statistics of the stand-in: what `meta_info` reports about draft tokens, correctly or not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.fake_model import Output
 
 
 def speculate(output: Output, info: Mapping[str, Any], faults: frozenset[str]) -> Output:
-    """`output` with the statistics of a speculating server; unchanged where speculation is off."""
+    """Add the statistics of speculative decoding to `output`; unchanged when speculation is off."""
     if not info["speculative_algorithm"] or "speculation-silently-off" in faults:
         return output
     drafts, tokens = int(info["speculative_num_draft_tokens"]), len(output.pieces)
@@ -39,5 +39,5 @@ def _length(output: Output, drafts: int, faults: frozenset[str]) -> float:
         return drafts + 1.5
     if "all-drafts-accepted" in faults:
         return float(drafts)
-    # about 60 % of what is possible, varying with the text
+    # about 60 % of the possible accept length, varying with the text
     return 1 + (drafts - 1) * (0.45 + (zlib.crc32(output.text.encode()) % 100) / 500)

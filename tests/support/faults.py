@@ -1,6 +1,6 @@
-"""Faults that the stand-in server can be told to have, by name. What is right is in `fake_model`.
+"""Faults of the stand-in server, by name: how each one changes a correct output of `fake_model`.
 
-`FAULTS` says for each which probe must name it; `spoil` changes an output, the rest is done where HTTP is spoken.
+`spoil` applies the faults of an output; the faults of HTTP are in `fake_server`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from tests.support.fake_model import FILLER, Output, pieces_of, token_id
 
 
 class Request(Struct, frozen=True):
-    """What a fault may look at."""
+    """A request, as a fault may inspect it."""
 
     prompt: str
     payload: Mapping[str, Any]
-    number: int  # counts the generating requests of this server
-    running: int  # requests being answered at this moment, this one included
-    seen: bool  # the same prompt was answered before
+    number: int  # of the generation request, counted per server
+    running: int  # concurrent requests, including this one
+    seen: bool  # whether the same prompt was answered before
     stream: bool
     tokens: int  # tokens in the prompt
 
@@ -34,7 +34,7 @@ Spoil = Callable[[Output, Request], Output]
 
 
 def spoil(output: Output, faults: frozenset[str], request: Request) -> Output:
-    """`output` as a server with these faults would give it."""
+    """Return `output` as a server with these faults would return it."""
     for name in sorted(faults):
         if name in OUTPUT_FAULTS:
             output = OUTPUT_FAULTS[name](output, request)
@@ -62,7 +62,7 @@ def _salad(output: Output, _: Request) -> Output:
 
 
 def _random_choice(output: Output, request: Request) -> Output:
-    if not request.seen:  # not by number: which requests meet at once is chance
+    if not request.seen:  # not by number: the order of concurrent requests is random
         return output
     pieces = pieces_of("At this point the answer takes a quite different turn and goes on in another way entirely")
     kept = output.pieces[:2]
@@ -150,5 +150,5 @@ def _asked(request: Request) -> int:
 
 
 def ids_of(output: Output) -> tuple[int, ...]:
-    """Token ids of an output, its own where a fault set them."""
+    """Return the token ids of an output: those that a fault has set, else those of its pieces."""
     return output.ids or tuple(token_id(piece) for piece in itertools.chain(output.reasoning, output.pieces))

@@ -16,7 +16,7 @@ from tests.support.gate_repo import Repo, create
 
 
 class Judged(Struct, frozen=True):
-    """What `launch gate --json` answered."""
+    """The result of `launch gate --json`."""
 
     code: int
     report: dict[str, Any]
@@ -28,7 +28,7 @@ class Judged(Struct, frozen=True):
         return {item["name"]: item["change"] for item in self.report["affected"]}
 
     def of(self, *statuses: str) -> set[str]:
-        """`rule path:line` of the remarks of these statuses."""
+        """Return `rule path:line` of the remarks that have one of these statuses."""
         return {
             f"{item['rule']} {item['place']['path']}:{item['place']['line']}"
             for item in self.report["remarks"]
@@ -45,13 +45,13 @@ class Judged(Struct, frozen=True):
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The base repository, made once and copied."""
+    """The base repository; created once, and copied for each test."""
     return create(tmp_path_factory.mktemp("gate") / "repo").path
 
 
 @pytest.fixture(autouse=True)
 def outside_ci(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What CI itself sets must not reach the tests."""
+    """Remove the variables that CI sets, so that they do not affect the tests."""
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_BASE_REF", "CI_MERGE_REQUEST_DIFF_BASE_SHA"):
         monkeypatch.delenv(name, raising=False)
 
@@ -64,7 +64,7 @@ def repo(template: Path, tmp_path: Path) -> Repo:
 
 @pytest.fixture
 def gate(capfd: pytest.CaptureFixture[str]) -> Callable[..., Judged]:
-    """`launch gate --json` on a repository, with more words if wanted."""
+    """A function that runs `launch gate --json` on a repository, with further arguments."""
 
     def call(repo: Repo, *words: str) -> Judged:
         capfd.readouterr()

@@ -1,4 +1,4 @@
-"""Recorded runs for tests, as a launch leaves them."""
+"""Creates recorded runs for tests, in the form that a launch writes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CAUSE = "model-directory-without-weights"
 
 
 def crashed(folder: Path, profile: str = "chat", **info: Any) -> Run:
-    """A run that died of missing weights, with the diagnosis that names it."""
+    """Create a run that crashed because of missing weights, with the diagnosis of that cause."""
     folder.mkdir(parents=True)
     run = Run(id=folder.name, folder=folder)
     run.update(
@@ -47,7 +47,7 @@ def crashed(folder: Path, profile: str = "chat", **info: Any) -> Run:
 
 
 def validated(folder: Path, profile: str = "chat", **validation: Any) -> Run:
-    """A run without a log that was validated."""
+    """Create a validated run without a log."""
     folder.mkdir(parents=True)
     run = Run(id=folder.name, folder=folder)
     run.update(state=State.VALIDATED, profile=profile, host="gpu-box", engine="0.5.20", created=1764417600.0)

@@ -1,4 +1,4 @@
-"""A profiles repository in git for tests: a base commit, and changes made on a branch as a person would make them."""
+"""A git repository of profiles for tests: a base commit, and a branch on which a test makes changes."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ FILES: dict[str, str] = {
 
 
 class Repo(Struct, frozen=True):
-    """A git repository at `path`; the change is made on the branch `change`, the base is `main`."""
+    """A git repository at `path`: the base is the branch `main`, the changes are on the branch `change`."""
 
     path: Path
 
@@ -134,7 +134,7 @@ class Repo(Struct, frozen=True):
 
 
 def create(path: Path, files: dict[str, str] | None = None) -> Repo:
-    """A new repository whose `main` holds these files, with `change` checked out."""
+    """Create a repository whose `main` contains these files, with `change` checked out."""
     path.mkdir(parents=True)
     repo = Repo(path)
     repo.git("init", "-q", "-b", "main")

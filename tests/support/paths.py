@@ -1,8 +1,8 @@
-"""Where recorded material lies."""
+"""Folders of the recorded test data."""
 
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "tests" / "corpus"
-"""Recorded logs; its README says where each is from."""
+"""Recorded logs; the README in the folder names the source of each one."""
 DATA = ROOT / "tests" / "data"

@@ -1,4 +1,4 @@
-"""The knowledge that ships, indexed once for the whole suite."""
+"""The bundled knowledge, indexed once for the whole test suite."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from launcher import knowledge_cache
 
 @cache
 def index() -> Index:
-    """The log side of the knowledge."""
+    """Return the part of the bundled knowledge that reading a log needs."""
     return knowledge_cache.index()

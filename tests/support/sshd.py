@@ -1,4 +1,4 @@
-"""A real sshd on loopback, with keys and client configuration of its own. Started per test session, never shared."""
+"""A real sshd on loopback, with its own keys and client configuration. It is started per test session, never shared."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True, kw_only=True)
 class Sshd:
-    """One running server. `alias` is a name that `config` leads to it."""
+    """One running server. `alias` is the host name that `config` resolves to it."""
 
     alias: str
     port: int
@@ -43,7 +43,7 @@ class Sshd:
 
     @property
     def host_key(self) -> str:
-        """Type and base64 of the host key, as known_hosts wants them."""
+        """Type and base64 of the host key, in the form of known_hosts."""
         return " ".join((self.directory / "hostkey.pub").read_text().split()[:2])
 
     @property
@@ -51,7 +51,7 @@ class Sshd:
         return f"[{LOOPBACK}]:{self.port}"
 
     def kill_sessions(self, number: int = signal.SIGKILL) -> None:
-        """Signal every process that serves a connection; the listener stays."""
+        """Signal every process that serves a connection, but not the listener."""
         for pid in descendants(self.process.pid):
             if _command(pid).startswith("sshd"):
                 with contextlib.suppress(ProcessLookupError):
@@ -64,9 +64,9 @@ class Sshd:
 
 
 def missing() -> str:
-    """Why no sshd can be started here; empty when one can."""
+    """Return why sshd cannot be started on this machine; empty when it can."""
     if sshd_path() is None or shutil.which("ssh-keygen") is None:
-        return "no OpenSSH server here (apt-get install openssh-server)"
+        return "needs an OpenSSH server (apt-get install openssh-server)"
     return ""
 
 
@@ -75,7 +75,7 @@ def sshd_path() -> str | None:
 
 
 def start(directory: Path, alias: str, settings: Iterable[str] = (), authorized: str = "") -> Sshd:
-    """Start a server and wait until it listens. `settings` are lines for sshd_config and win over the defaults."""
+    """Start a server and wait until it listens. `settings` are sshd_config lines that override the defaults."""
     directory.mkdir(parents=True, exist_ok=True)
     directory.chmod(0o755)
     keygen(directory / "hostkey")
@@ -85,14 +85,15 @@ def start(directory: Path, alias: str, settings: Iterable[str] = (), authorized:
     (directory / "known_hosts").write_text(
         f"[{LOOPBACK}]:{port} {' '.join((directory / 'hostkey.pub').read_text().split()[:2])}\n"
     )
-    own = tuple(settings)
-    named = {line.split()[0] for line in own}  # for most keywords the first line counts, for MaxStartups the last
-    lines = (*own, *(line for line in _server_lines(directory, port) if line.split()[0] not in named - {"HostKey"}))
+    overrides = tuple(settings)
+    # for most keywords sshd uses the first line, for MaxStartups the last
+    keywords = {line.split()[0] for line in overrides} - {"HostKey"}
+    lines = (*overrides, *(line for line in _server_lines(directory, port) if line.split()[0] not in keywords))
     (directory / "sshd_config").write_text("\n".join(lines) + "\n")
     (directory / "ssh_config").write_text(client_config(alias, port, directory))
     if os.geteuid() == 0:
-        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd's privilege separation refuses to start without
-    process = subprocess.Popen(  # -D: stays our child; absolute paths, for sshd re-executes itself from /
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd's privilege separation requires this folder
+    process = subprocess.Popen(  # -D: do not detach; absolute paths, because sshd re-executes itself from /
         [str(sshd_path()), "-D", "-f", str(directory / "sshd_config"), "-E", str(directory / "sshd.log")],
         stdin=subprocess.DEVNULL,
     )
@@ -102,7 +103,7 @@ def start(directory: Path, alias: str, settings: Iterable[str] = (), authorized:
 
 
 def client_config(alias: str, port: int, directory: Path, *extra: str) -> str:
-    """A `Host` block that leads to a server on loopback."""
+    """Return a `Host` block that resolves to a server on loopback."""
     lines = (
         *extra,
         f"HostName {LOOPBACK}",
@@ -117,7 +118,7 @@ def client_config(alias: str, port: int, directory: Path, *extra: str) -> str:
 
 
 def keygen(path: Path, *options: str) -> None:
-    """A key pair without a passphrase, unless options say otherwise."""
+    """Create a key pair, without a passphrase unless `options` set one."""
     if not path.exists():
         passphrase = () if "-N" in options else ("-N", "")
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-f", str(path), *passphrase, *options], check=True)
@@ -130,12 +131,12 @@ def free_port() -> int:
 
 
 def descendants(pid: int) -> list[int]:
-    """Process ids below a process, by /proc."""
+    """Return the process ids of all descendants of a process, from /proc."""
     try:
         children = [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:  # gone meanwhile
+    except OSError:  # the process is gone
         return []
-    return [found for child in children for found in (child, *descendants(child))]
+    return [process for child in children for process in (child, *descendants(child))]
 
 
 def _server_lines(directory: Path, port: int) -> tuple[str, ...]:
@@ -155,7 +156,7 @@ def _server_lines(directory: Path, port: int) -> tuple[str, ...]:
 
 
 def _wait_until_listening(server: Sshd) -> None:
-    """sshd says so in its log; a probe by connecting would count as a login attempt."""
+    """Wait for the line in sshd's log; a connection would count as a login attempt."""
     log = server.directory / "sshd.log"
     for _ in range(500):
         if log.exists() and "Server listening" in log.read_text(errors="replace"):

@@ -1,4 +1,4 @@
-"""Validating the stand-in server: one call for tests."""
+"""Validates the stand-in server with one call, for tests."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ THINKS = {"reasoning_parser": "qwen3"}
 DRAFTS = {"speculative_algorithm": "EAGLE", "speculative_num_steps": 3, "speculative_num_draft_tokens": 4}
 ADAPTED = {"lora_paths": [{"lora_name": "poet", "lora_path": "/models/poet"}]}
 EVERYTHING = {**TOOLS, **THINKS, **DRAFTS, **ADAPTED}
-# The stand-in answers in microseconds, so that its speed is mostly the noise of this machine.
+# The stand-in answers in microseconds, so its measured speed is mostly noise of this machine.
 LENIENT = {"speed": {"margin": 0.95, "floor": 0.01, "repeats": 3}, "timeout": 60}
 SLOW = ("speed", "accuracy-word-problems", "accuracy-word-problems-few-shot", "accuracy-general-knowledge")
 
 
 def requested(expect: Mapping[str, Any] = LENIENT, baseline: Mapping[str, Any] | None = None) -> ValidationRequest:
-    """A request as a profile's `expect` makes it."""
+    """Return a ValidationRequest, made from a profile's `expect`."""
     return ValidationRequest(expect=parse_expect(expect), baseline=baseline)
 
 
-def subject_at(endpoint: Endpoint, **more: Any) -> Subject:
-    """A server reached over this machine's loopback."""
-    return Subject(endpoint=endpoint, transport=LocalTransport(), **more)
+def subject_at(endpoint: Endpoint, **fields: Any) -> Subject:
+    """Return the Subject of a server on this machine's loopback."""
+    return Subject(endpoint=endpoint, transport=LocalTransport(), **fields)
 
 
 def run(
-    *faults: str, suite: str = "smoke", info: Mapping[str, Any] | None = None, **more: Any
+    *faults: str, suite: str = "smoke", info: Mapping[str, Any] | None = None, **options: Any
 ) -> tuple[Validation, State]:
-    """One validation of a stand-in with these faults."""
-    expect = {**LENIENT, **more.pop("expect", {}), "suite": suite}
-    request, inform = requested(expect, more.pop("baseline", None)), more.pop("inform", lambda _: None)
+    """Run one validation of a stand-in with these faults; returns it and the state of the stand-in."""
+    expect = {**LENIENT, **options.pop("expect", {}), "suite": suite}
+    request, inform = requested(expect, options.pop("baseline", None)), options.pop("inform", lambda _: None)
     with serving(*faults, **(info or {})) as (port, state):
         endpoint = Endpoint(LocalTransport(), "127.0.0.1", port)
-        found = run_suite(subject_at(endpoint, **more), request, SystemClock(), inform)
+        validation = run_suite(subject_at(endpoint, **options), request, SystemClock(), inform)
         endpoint.close()
-    return found, state
+    return validation, state

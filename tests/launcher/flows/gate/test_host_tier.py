@@ -91,7 +91,7 @@ def test_a_faster_profile_is_better(host: Bench) -> None:
 def test_rounds_alternate_which_side_begins(host: Bench) -> None:
     [trial] = host_tier(host.context, [pair(host)], host.host, HostTier(rounds=2), MEASURED)
     assert trial.verdict == "worse"
-    assert [text.split()[0] for text in host.witness.said if text.startswith(("old ", "new "))] == [
+    assert [text.split()[0] for text in host.witness.messages if text.startswith(("old ", "new "))] == [
         "old", "new", "new", "old",
     ]  # fmt: skip
     assert len(trial.runs) == 4

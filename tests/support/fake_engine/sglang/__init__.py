@@ -1,1 +1,1 @@
-"""A stand-in that dies and answers like the engine, for tests of everything around it. Standard library only."""
+"""A stand-in that starts, answers and dies like the engine, for tests of the launcher. Standard library only."""

@@ -1,8 +1,8 @@
 """Prints the milestones of a real start, serves /health, /server_info and greedy answers, and fails on request.
 
-FAKE_ENGINE names what happens: healthy (default), crash, usage, hang, stray, lagging, slow-stop, deaf (to SIGTERM),
-no-drain, occupied (never binds), garbage, ghost (waits for a request it refused), busy (for one that
-runs). FAKE_ENGINE_PACE is the pause between milestones in seconds.
+FAKE_ENGINE selects the behaviour: healthy (default), crash, usage, hang, stray (leaves a daemon), lagging (its child
+ends late), deaf (ignores SIGTERM), impostor (another model name), garbage, ghost (on stop, waits for a request that it
+rejected), busy (waits for a running request). FAKE_ENGINE_PACE is the pause between milestones in seconds.
 """
 
 import json
@@ -26,13 +26,13 @@ def say(text):
 
 
 def arguments(words):
-    found = {}
+    flags = {}
     for index, word in enumerate(words):
         if word.startswith("--"):
             name, _, value = word[2:].partition("=")
             following = words[index + 1] if index + 1 < len(words) else "--"
-            found[name] = value or (following if not following.startswith("--") else True)
-    return found
+            flags[name] = value or (following if not following.startswith("--") else True)
+    return flags
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -103,7 +103,7 @@ def main():
     if MODE == "hang":
         time.sleep(3600)
     if MODE in ("stray", "deaf"):
-        # a daemon in a session of its own that does not listen to SIGTERM
+        # a daemon in its own session that ignores SIGTERM
         code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
         subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
     if MODE == "lagging":  # a child that ends a moment after its parent
