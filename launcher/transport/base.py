@@ -61,7 +61,7 @@ class Transport(Protocol):
         """The host name that the user gave."""
 
     def run(self, command: Command) -> Result:
-        """Run a command until every process that holds its output has closed it.
+        """Run a command until every process that holds its output open has closed it.
 
         Raises HostUnreachable; TransportTimeout, after ending the command's process group; HostCommandFailed when the
         login shell does not run commands.

@@ -42,7 +42,7 @@ class LocalTransport:
         return self._name
 
     def run(self, command: Command) -> Result:
-        """Run a command until every process that holds its output has closed it. Raises TransportTimeout."""
+        """Run a command until every process that holds its output open has closed it. Raises TransportTimeout."""
         began = self._clock.monotonic()
         process = _start(command)
         try:

@@ -64,7 +64,7 @@ class SshTransport:
         self._live()
 
     def run(self, command: Command) -> Result:
-        """Run a command until every process that holds its output has closed it.
+        """Run a command until every process that holds its output open has closed it.
 
         Raises HostUnreachable, TransportTimeout, and HostCommandFailed when the login shell does not run the command.
         """

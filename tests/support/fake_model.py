@@ -104,8 +104,8 @@ def answer_to(prompt: str) -> str:
     for question, answer in questions():
         if question in last:
             return answer
-    if found := re.search(r"(?:secret|pass) ?code (?:of [^.]*? )?is (\w+)", prompt):
-        return f"The code is {found[1]}."
+    if match := re.search(r"(?:secret|pass) ?code (?:of [^.]*? )?is (\w+)", prompt):
+        return f"The code is {match[1]}."
     for pattern, answer in ANSWERS:
         if re.search(pattern, last):
             return answer

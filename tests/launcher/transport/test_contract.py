@@ -104,13 +104,13 @@ def test_stream_yields_output_before_the_end(transport: Transport, tmp_path: Pat
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     stream = transport.stream(sh('echo first; cat "$1"; echo last; exit 3', str(gate)))
-    seen = b""
+    output = b""
     for chunk in stream:
-        seen += chunk
-        if seen == b"first\n":
+        output += chunk
+        if output == b"first\n":
             gate.write_bytes(b"middle\n")
-            seen += b"|"
-    assert seen == b"first\n|middle\nlast\n"
+            output += b"|"
+    assert output == b"first\n|middle\nlast\n"
     assert stream.result().exit == 3
 
 
@@ -252,12 +252,12 @@ class Lifeline:
         self._reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
 
     def was_held_and_is_cut(self) -> bool:
-        seen = b""
+        output = b""
         while select.select([self._reader], [], [], 10)[0]:
             data = os.read(self._reader, 100)
             if not data:
-                return seen == b"up\n"
-            seen += data
+                return output == b"up\n"
+            output += data
         return False
 
     def close(self) -> None:

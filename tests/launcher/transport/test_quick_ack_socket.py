@@ -35,7 +35,6 @@ def quick_ack_after_an_exchange(wrap: type[socket.socket] | None) -> int:
 
 
 def test_acknowledgements_stay_immediate() -> None:
-    assert (
-        quick_ack_after_an_exchange(None) == 0
-    )  # the kernel's own choice; if it were 1, the next line would prove nothing
+    # the kernel's own choice; if it were 1, the second assertion would prove nothing
+    assert quick_ack_after_an_exchange(None) == 0
     assert quick_ack_after_an_exchange(_QuickAckSocket) == 1

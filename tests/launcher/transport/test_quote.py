@@ -16,8 +16,8 @@ SHELLS = ("sh", "dash", "bash", "zsh", "ksh", "csh", "tcsh", "fish")
 NASTY = ("it's", "!!", "!x", "\\", "\\'", "a\nb", "$HOME", "`id`", "%d", "é漢", "^a^b", "#", "[a-z]*", "~", "\udcff")
 
 
-def command(*argv: str, **more: str) -> Command:
-    return Command(argv=argv, label="test", cwd=more.get("cwd", ""))
+def command(*argv: str, cwd: str = "") -> Command:
+    return Command(argv=argv, label="test", cwd=cwd)
 
 
 def run_in(shell: str, line: str) -> subprocess.CompletedProcess[bytes]:

@@ -295,12 +295,12 @@ class OccupantsLeave(SystemClock):
     """A clock whose first sleep closes the connections that occupy the server."""
 
     def __init__(self, occupants: list[socket.socket]) -> None:
-        self.crowd = occupants
+        self.occupants = occupants
         self.slept: list[float] = []
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
-        for connection in self.crowd:
+        for connection in self.occupants:
             connection.close()
         super().sleep(seconds)
 

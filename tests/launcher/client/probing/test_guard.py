@@ -34,22 +34,22 @@ def guarded(send: Callable[[Ask], Answer], patience: int = 16) -> Guarded:
 
 def answering(health: list[Answer], other: Answer = LATE) -> tuple[Callable[[Ask], Answer], list[str]]:
     """Return a `send` whose /health gives these answers in turn, and the list of paths that it receives."""
-    asked: list[str] = []
+    paths: list[str] = []
     answers = iter(health)
 
     def send(ask: Ask) -> Answer:
-        asked.append(ask.path)
+        paths.append(ask.path)
         return next(answers) if ask.path == "/health" else other
 
-    return send, asked
+    return send, paths
 
 
 def test_after_a_timeout_a_frozen_engine_is_recognised_and_gets_no_more_requests() -> None:
-    send, asked = answering([FROZEN, FROZEN])
+    send, paths = answering([FROZEN, FROZEN])
     guard = guarded(send)
     assert guard(POST).fault == "timeout"
     assert guard(POST).fault == "halted"
-    assert (guard.down, asked) == (True, ["/generate", "/health", "/health"])
+    assert (guard.down, paths) == (True, ["/generate", "/health", "/health"])
 
 
 def test_one_bad_health_is_a_long_step_and_not_a_hang() -> None:
@@ -67,12 +67,12 @@ def test_an_immediate_503_is_a_warm_up_and_not_a_hang() -> None:
 
 
 def test_many_timeouts_with_a_good_health_also_halt() -> None:
-    send, asked = answering([WELL] * 9)
+    send, paths = answering([WELL] * 9)
     guard = guarded(send, patience=3)
     assert [guard(POST).fault for _ in range(5)] == ["timeout"] * 3 + ["halted"] * 2
     assert "3 requests were not answered in time" in guard.halted
     assert not guard.down
-    assert asked.count("/generate") == 3
+    assert paths.count("/generate") == 3
 
 
 def test_a_waiting_request_is_cancelled_when_the_engine_freezes() -> None:
@@ -108,7 +108,7 @@ def test_a_server_that_never_answered_gets_the_requests_of_every_probe() -> None
 
 
 def test_probes_of_a_frozen_engine_are_skipped_and_do_not_pass() -> None:
-    send, asked = answering([FROZEN], Answer(path="/v1/models", status=200, body={"data": [{"id": "m"}]}))
+    send, paths = answering([FROZEN], Answer(path="/v1/models", status=200, body={"data": [{"id": "m"}]}))
     context = Context(server=Server())
     verdicts = {item.verdict.id: item.verdict for item in run_probes(of_suite("smoke"), context, send, FakeClock(NOW))}
     assert (verdicts["health"].outcome, "stands still" in verdicts["health"].message) == (Outcome.FAIL, True)
@@ -116,7 +116,7 @@ def test_probes_of_a_frozen_engine_are_skipped_and_do_not_pass() -> None:
     others = [item for name, item in verdicts.items() if name not in ("health", "names-model")]
     assert {item.outcome for item in others} == {Outcome.SKIP}
     assert all("not run: the engine stands still" in item.message for item in others)
-    assert sorted(asked) == ["/health", "/v1/models"]
+    assert sorted(paths) == ["/health", "/v1/models"]
 
 
 def test_an_engine_that_freezes_during_probing_is_not_ready() -> None:

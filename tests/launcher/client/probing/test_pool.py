@@ -63,9 +63,9 @@ def test_requests_of_a_lane_are_ordered_and_lanes_run_concurrently(monkeypatch: 
 
 def test_a_request_that_raises_is_an_error_of_its_probe_only(monkeypatch: pytest.MonkeyPatch) -> None:
     def send(ask: Ask) -> Answer:
-        raise ValueError("our own fault")
+        raise ValueError("a bug")
 
     monkeypatch.setattr(pool, "script", lambda probe, context: (yield [Ask(path="/x", payload={}, lane=0)]))
     [result] = pool.run_probes([PROBE], Context(server=Server(running=4)), send, SystemClock())
     assert result.verdict.outcome is Outcome.ERROR
-    assert "our own fault" in result.verdict.evidence[0].text
+    assert "a bug" in result.verdict.evidence[0].text
