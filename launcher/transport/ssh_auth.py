@@ -88,7 +88,7 @@ def _candidates(
 
 
 def _load(path: Path, notes: list[str]) -> paramiko.PKey | None:
-    """Return a private key, with its certificate if there is one next to it; None, and a note, when it cannot be used."""
+    """Return a private key, with the certificate next to it if any; None, and a note, when it cannot be used."""
     if not path.exists():
         return None
     try:
