@@ -23,7 +23,7 @@ from launcher.plan.launch_plan import LaunchPlan, hardware
 from launcher.profile.file import Profile
 
 # Facts of a recorded host that were true at that moment only: they must not decide about a change of a profile.
-_MOMENTARY = frozenset({"ports_in_use", "gpu_processes", "gpu_free_gb", "free_memory_gb"})
+_MOMENTARY = frozenset({"ports_in_use", "gpu_processes", "gpu_free_gb", "free_memory_gb", "hub_reachable"})
 _RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 

@@ -17,6 +17,10 @@ import subprocess
 import sys
 import time
 
+from launcher.hostside.hub_route import hub
+from launcher.hostside.kernel_cache import triton_cache
+from launcher.hostside.kernel_libraries import kernel_libraries
+from launcher.hostside.nvswitch import fabric_manager
 from launcher.hostside.process import boot_id, describe, listeners, port_is_free
 from launcher.hostside.read_checkpoint import checkpoint
 
@@ -26,6 +30,11 @@ GPU_FIELDS = (
 )
 CANDIDATES = ("python3", "python", "~/venv/bin/python", "~/.venv/bin/python", "~/sglang/bin/python",
               "/opt/venv/bin/python", "/opt/sglang/bin/python", "/sgl-workspace/venv/bin/python")  # fmt: skip
+# What an engine started here inherits and rules ask about; nothing that may hold a secret (HF_HUB_TOKEN, MC_HOST_x).
+ENGINE_VARIABLES = (
+    "SGLANG_", "SGL_", "NCCL_", "CUDA_", "TORCH_", "TRITON_", "LD_", "FLASHINFER_", "GLOO_", "NVSHMEM_", "PYTORCH_",
+    "MC_FORCE_", "HF_HUB_OFFLINE", "HF_ENDPOINT",
+)  # fmt: skip
 # Run by the engine's interpreter: which packages it sees, where sglang is, which CUDA torch was built for.
 ENGINE_LOOK = r"""
 import importlib.metadata as m, importlib.util as u, json, os, re, sys, sysconfig
@@ -49,7 +58,7 @@ def text(folder, name):
 cuda = re.search(r"^cuda[^=\n]*= *'([\d.]+)'", text(origin("torch"), "version.py"), re.M)
 full = re.search(r"__version__ *= *'([^']+)'", text(origin("torch"), "version.py"))
 plugins = [e.name for e in m.entry_points().select(group="sglang.srt.platforms")] if sys.version_info >= (3, 10) else []
-print(json.dumps(dict(packages=found, sglang=origin("sglang"), torch_cuda=cuda and cuda.group(1), plugins=plugins,
+print(json.dumps(dict(packages=found, sglang=origin("sglang"), kernels=origin("sgl_kernel"), torch_cuda=cuda and cuda.group(1), plugins=plugins,
                       headers=os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")),
                       torch=full and full.group(1), python=sys.version.split()[0], executable=sys.executable)))
 """
@@ -58,17 +67,25 @@ print(json.dumps(dict(packages=found, sglang=origin("sglang"), torch_cuda=cuda a
 def main(args):
     notes = []
     engine, tried = engine_facts(args)
+    env = {**os.environ, **args["env"]}
+    topology = run(["nvidia-smi", "topo", "-m"]) if shutil.which("nvidia-smi") else None
+    model = checkpoint(expand(args["model"])) if args["model"] else None
+    package = (engine or {}).get("kernels")
     return {
         "host": host(args),
         "gpus": gpus(notes),
         "gpu_processes": gpu_processes(),
-        "topology": run(["nvidia-smi", "topo", "-m"]) if shutil.which("nvidia-smi") else None,
+        "topology": topology,
+        "fabric_manager": fabric_manager(topology),
         "peer_read": run(["nvidia-smi", "topo", "-p2p", "r"]) if shutil.which("nvidia-smi") else None,
         "engine": engine,
         "toolchain": toolchain(args["env"]),
+        "libraries": kernel_libraries(package, engine["executable"], env) if package else None,
+        "triton_cache": triton_cache(env),
         "detach": detach(),
         "port": port(args),
-        "model": checkpoint(expand(args["model"])) if args["model"] else None,
+        "model": model,
+        "hub": hub(args["model"], env) if model and model.get("hub_id") and not model["in_local_cache"] else None,
         "draft_model": checkpoint(expand(args["draft"])) if args.get("draft") else None,
         "engine_tried": tried,
         "notes": notes,
@@ -103,7 +120,7 @@ def host(args):
         "rdma_devices": sorted(listed("/sys/class/infiniband")),
         "proxies": {k: v for k, v in os.environ.items() if k.lower() in ("http_proxy", "https_proxy", "all_proxy", "no_proxy")},
         "hf_token": bool(os.environ.get("HF_TOKEN")) or os.path.exists(os.path.expanduser("~/.cache/huggingface/token")),
-        "env": {k: v for k, v in os.environ.items() if k.startswith(("SGLANG_", "SGL_", "NCCL_", "CUDA_", "TORCH_", "TRITON_", "LD_"))},
+        "env": {k: v for k, v in os.environ.items() if k.startswith(ENGINE_VARIABLES)},
     }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import os
 import struct
 
 HEADER_BUDGET = 32 << 20  # bytes of safetensors headers to parse; after that only file sizes are compared
+TEMPLATE_BYTES = 1 << 20
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tiktoken.model", "vocab.json", "spiece.model", "tekken.json")
 
 
@@ -38,9 +39,12 @@ def checkpoint(path):
         "weight_bytes": sum(sizes[n] or 0 for n in weights),
         "has_tokenizer": any(n in sizes for n in TOKENIZERS),
         "has_chat_template": has_chat_template(path, sizes),
+        "chat_template_has_think": template_has_think(path, sizes),
         "has_kv_scales": any(n.endswith((".k_scale", ".v_scale", "kv_scale")) for n in dtypes) if dtypes else None,
         "mtp_dtypes": sorted({kind for n, kind in dtypes.items() if is_mtp(n) and n.endswith("weight")}),
         "has_mtp_weights": any(is_mtp(n) for n in dtypes) if dtypes else None,
+        "expert_dtypes": stored(dtypes, ".experts."),
+        "shared_expert_dtypes": stored(dtypes, ".shared_expert"),
     }
 
 
@@ -89,6 +93,30 @@ def has_chat_template(path, sizes):
     if any(n.startswith("chat_template") for n in sizes):
         return True
     return bool((load(path, "tokenizer_config.json") or {}).get("chat_template"))
+
+
+def template_has_think(path, sizes):
+    """Whether the chat template speaks of a `<think>` block; None without a template that can be read."""
+    texts = []
+    for name in [n for n in sizes if n.startswith("chat_template") and n.endswith((".jinja", ".json"))]:
+        try:
+            with open(os.path.join(path, name), encoding="utf-8", errors="replace") as handle:
+                texts.append(handle.read(TEMPLATE_BYTES))
+        except OSError:
+            continue
+    settings = load(path, "tokenizer_config.json")
+    inside = settings.get("chat_template") if isinstance(settings, dict) else None
+    texts += [inside] if isinstance(inside, str) else []
+    texts += (
+        [str(part.get("template")) for part in inside if isinstance(part, dict)] if isinstance(inside, list) else []
+    )
+    return any("<think>" in text or "</think>" in text for text in texts) if texts else None
+
+
+def stored(names, part):
+    """Types in which the matrices of experts are stored, scales and draft layers left out."""
+    kinds = {kind for n, kind in names.items() if part in n and not is_mtp(n) and "scale" not in n and "bias" not in n}
+    return sorted(kinds)
 
 
 def is_mtp(name):

@@ -1,6 +1,6 @@
 """Raw host facts → what rules see. The asking is done by `hostside/host_facts.py`, recorded answers test this.
 
-Names are those of docs/knowledge.md, which are also those of a case file, so that a live host, a captured facts file
+Names are those of docs/facts.md, which are also those of a case file, so that a live host, a captured facts file
 and a bug report are judged by the same rules.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +22,17 @@ OURS = "SGLANG_LAUNCHER_"  # variables of this program, which the engine's table
 _TOOLS = ("nvcc", "cuda_home", "gcc", "ninja", "cuobjdump")
 WRITER = "`launch facts --host HOST --out FILE` writes them"
 _FORMS = {"host": dict, "engine": dict, "toolchain": dict, "model": dict, "draft_model": dict, "gpus": list}
-_CONFIG_SKIPPED = {
-    "quantization_config",
-    "text_config",
-    "torch_dtype",
-    "transformers_version",
-    "auto_map",
-    "id2label",
-    "label2id",
-}
+# What rules and derived facts read of a model's configuration, under the names it has there.
+CONFIG_VALUES = (
+    "architectures", "dtype", "full_attention_interval", "head_dim", "hidden_size", "index_topk", "intermediate_size",
+    "kv_lora_rank", "max_position_embeddings", "moe_intermediate_size", "n_routed_experts", "num_attention_heads",
+    "num_experts", "num_hidden_layers", "num_key_value_heads", "num_local_experts", "qk_rope_head_dim", "rope_scaling",
+    "torch_dtype", "vocab_size",
+)  # fmt: skip
+DRAFT_VALUES = (
+    "architectures", "hidden_size", "max_position_embeddings", "name", "path_exists", "vocab_size", "weights_gb",
+)  # fmt: skip
+_WIDE = {"BF16": "bfloat16", "F16": "float16", "F32": "float32"}
 
 
 def read_recorded(path: Path) -> dict[str, Any]:
@@ -67,6 +69,7 @@ def to_launch(
     packages: dict[str, str | None] = dict.fromkeys(asked) if installed else {}
     packages.update(installed)
     engine = raw.get("engine") or {}
+    variables = {**(raw.get("host") or {}).get("env", {}), **env}
     if engine.get("torch"):
         packages["torch"] = (
             engine["torch"] if "+" in engine["torch"] else _with_cuda(engine["torch"], engine.get("torch_cuda"))
@@ -74,12 +77,12 @@ def to_launch(
     return Launch(
         engine=engine_version(raw),
         flags=flags,
-        env={n: v for n, v in {**(raw.get("host") or {}).get("env", {}), **env}.items() if not n.startswith(OURS)},
+        env={n: v for n, v in variables.items() if not n.startswith(OURS)},
         gpu=gpu_facts(raw, flags),
-        model=model_facts(raw.get("model")),
-        draft_model=model_facts(raw.get("draft_model")),
+        model={**model_facts(raw.get("model")), **_of_hub(raw, "gated")},
+        draft_model={k: v for k, v in model_facts(raw.get("draft_model")).items() if k in DRAFT_VALUES},
         packages=packages,
-        host=host_facts(raw),
+        host={**host_facts(raw), **_kernel_cache(raw, variables), **_of_hub(raw, "reachable", "hub_reachable")},
     )
 
 
@@ -136,6 +139,9 @@ def host_facts(raw: Mapping[str, Any]) -> dict[str, Any]:
         "process_limit": limits.get("nproc"),
         "python_headers": (raw.get("engine") or {}).get("headers"),
         "platform_plugins": (raw.get("engine") or {}).get("plugins"),
+        "fabric_manager": raw.get("fabric_manager"),
+        "missing_libraries": (raw.get("libraries") or {}).get("missing"),
+        "cuda_libraries": (raw.get("libraries") or {}).get("cuda") or None,
         "ports_in_use": [raw["asked"]["port"]] if port and not port.get("free") and "asked" in raw else [],
         "proxies": sorted(host.get("proxies") or {}),
     }
@@ -164,11 +170,13 @@ def model_facts(seen: Mapping[str, Any] | None) -> dict[str, Any]:
         }
     config = _mapping(seen.get("config"))
     text = _mapping(config.get("text_config"))
-    values = {k: v for k, v in {**config, **text}.items() if k not in _CONFIG_SKIPPED and not isinstance(v, dict)}
-    if config.get("architectures"):
-        values["architectures"] = config["architectures"]
+    both = {**config, **text, "architectures": config.get("architectures") or text.get("architectures")}
+    values = {name: both[name] for name in CONFIG_VALUES if both.get(name) is not None}
+    vision = _mapping(config.get("vision_config")).get("num_heads")
     quantization = config.get("quantization_config") or (seen.get("quant_config") or {}).get("quantization")
-    mtp = seen.get("mtp_dtypes") or []
+    parts = {"mtp_dtype": "mtp_dtypes", "routed_experts": "expert_dtypes", "shared_experts": "shared_expert_dtypes"}
+    kinds = {name: _format(seen.get(key) or [], quantization) for name, key in parts.items()}
+    looked = ("has_mtp_weights", "has_kv_scales", "chat_template_has_think")
     return {
         **values,
         "name": config.get("_name_or_path") or seen["path"],
@@ -181,10 +189,37 @@ def model_facts(seen: Mapping[str, Any] | None) -> dict[str, Any]:
         "weight_files": seen["weight_files"],
         "has_tokenizer": seen["has_tokenizer"],
         "has_chat_template": seen["has_chat_template"],
-        **({"has_mtp_weights": seen["has_mtp_weights"]} if seen.get("has_mtp_weights") is not None else {}),
-        **({"has_kv_scales": seen["has_kv_scales"]} if seen.get("has_kv_scales") is not None else {}),
-        **({"mtp_dtype": {"BF16": "bfloat16", "F16": "float16"}.get(mtp[0], mtp[0])} if mtp else {}),
+        **{name: seen[name] for name in looked if seen.get(name) is not None},
+        **{name: kind for name, kind in kinds.items() if kind},
+        **({"vision_num_heads": vision} if vision is not None else {}),
     }
+
+
+def _format(dtypes: Sequence[str], quantization: Mapping[str, Any] | None) -> str:
+    """How part of a model is stored, by the narrowest of its types: `bfloat16`, `fp8`, `nvfp4`, ..; empty: unknown."""
+    narrow = [kind for kind in dtypes if kind not in _WIDE]
+    if not narrow:
+        return _WIDE[dtypes[0]] if dtypes else ""
+    if any(kind.startswith("F8") for kind in narrow) and "U8" not in narrow:
+        return "fp8"
+    stated = " ".join(str(value) for value in (quantization or {}).values() if isinstance(value, str)).lower()
+    packed = next((kind for kind in ("nvfp4", "mxfp4", "fp4") if kind in stated), "")
+    return packed if "U8" in narrow and packed else "int8" if narrow == ["I8"] else "packed"
+
+
+def _kernel_cache(raw: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
+    """`host.triton_cache_*`: as measured, where this launch keeps its kernels in the folder that was looked at."""
+    cache = raw.get("triton_cache") or {}
+    folder = env.get("TRITON_CACHE_DIR", cache.get("dir"))
+    if not cache or folder != cache["dir"]:
+        return {}
+    kept = {"triton_cache_dir": folder, "triton_cache_writable": cache["writable"]}
+    return {**kept, "triton_cache_filesystem": cache["filesystem"]} if cache["filesystem"] else kept
+
+
+def _of_hub(raw: Mapping[str, Any], key: str, name: str = "") -> dict[str, Any]:
+    value = (raw.get("hub") or {}).get(key)
+    return {} if value is None else {name or key: value}
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ _ENOUGH_LOCKED_KB = 1 << 20
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """`host.` and `launch.` facts: see the table in docs/knowledge.md."""
+    """`host.` and `launch.` facts: see docs/facts.md."""
     found = {
         **_ports(facts),
         **_environment(facts),
@@ -68,7 +68,7 @@ def _internal_ports(facts: Facts, port: int) -> dict[str, int]:
 def _environment(facts: Facts) -> dict[str, Any]:
     found: dict[str, Any] = {"launch.warmup_through_proxy": warmup_goes_through_proxy(facts)}
     file_system = facts.get("host.triton_cache_filesystem")
-    if file_system and not facts.get("env.TRITON_CACHE_DIR"):
+    if file_system and facts.get("env.TRITON_CACHE_DIR") in (None, facts.get("host.triton_cache_dir")):
         found["host.triton_cache_on_network"] = bool(_NETWORK_FILE_SYSTEMS.match(str(file_system).lower()))
     return found
 
@@ -105,7 +105,7 @@ def _host_memory(facts: Facts) -> dict[str, Any]:
     if weights:
         found["host.weights_exceed_memory"] = weights > free
     pool = as_number(facts.get("flag.hicache-size"))
-    if (facts.get("flag.enable-hierarchical-cache") or facts.get("flag.enable-hicache")) and pool:
+    if facts.get("flag.enable-hierarchical-cache") and pool:
         ranks = (as_number(facts.get("launch.gpus_wanted")) or 1) / (as_number(facts.get("launch.nnodes")) or 1)
         pools = 2 if facts.get("model.hybrid") is True else 1  # state and KV pools each take the size
         wanted = pool * ranks * pools

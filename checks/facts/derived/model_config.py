@@ -49,6 +49,7 @@ def derive(facts: Facts) -> dict[str, Any]:
         derived["model.kind"] = kind
         _set_unknown(derived, facts, "model.dsa", kind in _DSA)
         _set_unknown(derived, facts, "model.mla", kind in _MLA)
+        _set_unknown(derived, facts, "model.query_sparse_attention", kind == "qwen4-exp")
     if (moe := _moe(facts, kind)) is not None:
         _set_unknown(derived, facts, "model.moe", moe)
     derived["model.moe_possible"] = derived.get("model.moe", facts.get("model.moe")) is not False

@@ -61,6 +61,10 @@ _REASONING: dict[str, tuple[str, ...]] = {
     "llama-4": (),
 }
 _ANY = ("auto", "response_template")
+# Parsers that look for `<think>` or `</think>`, and whose models' chat templates write one of them.
+THINK_MARKS = (
+    "deepseek-r1", "deepseek-v3", "glm45", "kimi_k2", "mimo", "nano_v3", "nemotron_3", "qwen3", "qwen3-thinking",
+)  # fmt: skip
 # Qwen3 `Instruct` checkpoints never think; the small Qwen3.5 ones do not unless asked to.
 _THINKS_NOT = re.compile(r"qwen-?3.*instruct|qwen-?3\.5-(0\.8|2|4|9)b", re.IGNORECASE)
 
@@ -72,9 +76,8 @@ def derive(facts: Facts) -> dict[str, Any]:
         **_judge("tool", facts.get("flag.tool-call-parser"), _TOOLS.get(family)),
         **_judge("reasoning", facts.get("flag.reasoning-parser"), _REASONING.get(family)),
     }
-    plain = facts.get("model.chat_template_has_think") is False or _THINKS_NOT.search(
-        str(facts.get("model.name") or "")
-    )
+    unmarked = facts.get("model.chat_template_has_think") is False and facts.get("flag.reasoning-parser") in THINK_MARKS
+    plain = unmarked or _THINKS_NOT.search(str(facts.get("model.name") or ""))
     if plain and "launch.reasoning_parser_fits" in found:
         found.update({"launch.reasoning_parser_fits": False, "launch.reasoning_parser_wanted": "none"})
     return found

@@ -23,7 +23,7 @@ def derive(facts: Facts) -> dict[str, Any]:
     kv_heads = _whole(facts, "model.num_key_value_heads")
     if kv_heads and facts.get("model.mla") is False:
         derived["launch.kv_heads_divisible"] = max(kv_heads, attention_tp) % min(kv_heads, attention_tp) == 0
-    vision = _whole(facts, "model.vision_num_heads") or _whole(facts, "model.vision_num_attention_heads")
+    vision = _whole(facts, "model.vision_num_heads")
     if vision:
         derived["launch.vision_heads_divisible"] = vision % attention_tp == 0
     derived.update(_expert_slices(facts))

@@ -56,3 +56,10 @@ def test_ranks_on_the_cpu_need_numa_nodes_or_cores() -> None:
     launch = {"flag__device": "cpu", "flag__tp_size": "2", "host__numa_nodes": 1}
     assert facts_of(**launch)["host.cpu_ranks_exceed_nodes"] is True
     assert facts_of(**launch, env__SGLANG_CPU_OMP_THREADS_BIND="0|1")["host.cpu_ranks_exceed_nodes"] is False
+
+
+def test_a_cache_on_a_network_counts_when_it_is_the_one_the_launch_uses() -> None:
+    looked = {"host__triton_cache_filesystem": "nfs4", "host__triton_cache_dir": "/home/me/.triton/cache"}
+    assert facts_of(**looked)["host.triton_cache_on_network"] is True
+    assert facts_of(**looked, env__TRITON_CACHE_DIR="/home/me/.triton/cache")["host.triton_cache_on_network"] is True
+    assert "host.triton_cache_on_network" not in facts_of(**looked, env__TRITON_CACHE_DIR="/tmp/cache")

@@ -78,3 +78,12 @@ def test_every_family_and_parser_of_the_tables_exists() -> None:
     for table, flag in ((_TOOLS, "tool-call-parser"), (_REASONING, "reasoning-parser")):
         known = {str(choice) for version in ("0.5.9", "0.5.23") for choice in load(version).by_name[flag].choices or ()}
         assert {parser for parsers in table.values() for parser in parsers} <= known
+
+
+@pytest.mark.parametrize(
+    ("parser", "family", "fits"),
+    [("qwen3", "qwen3", False), ("gpt-oss", "gpt-oss", True), ("mistral", "mistral", True)],
+)
+def test_a_template_without_think_is_about_parsers_that_look_for_think(parser: str, family: str, fits: bool) -> None:
+    facts = {REASONING: parser, "model.family": family, "model.chat_template_has_think": False}
+    assert derive(facts)["launch.reasoning_parser_fits"] is fits

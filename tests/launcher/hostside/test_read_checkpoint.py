@@ -1,0 +1,63 @@
+"""What a model folder tells: chat templates and the types of experts, from real files."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import pytest
+
+from launcher.hostside.read_checkpoint import checkpoint
+from launcher.plan.launch_facts import model_facts
+
+
+def shard(path: Path, tensors: dict[str, str]) -> None:
+    table = {name: {"dtype": kind, "shape": [1], "data_offsets": [0, 8]} for name, kind in tensors.items()}
+    head = json.dumps(table).encode()
+    path.write_bytes(struct.pack("<Q", len(head)) + head + bytes(8))
+
+
+def think(folder: Path) -> object:
+    return checkpoint(str(folder))["chat_template_has_think"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("{{ '<think>\\n' }}", True), ("x.split('</think>')", True), ("{{ x }}", False)]
+)
+def test_a_template_in_a_file_of_its_own_is_read(tmp_path: Path, text: str, expected: bool) -> None:
+    (tmp_path / "chat_template.jinja").write_text(text)
+    assert think(tmp_path) is expected
+
+
+@pytest.mark.parametrize(
+    "template", ["<think>", [{"name": "default", "template": "<think>"}, {"name": "tool", "template": ""}]]
+)
+def test_a_template_in_the_tokenizers_settings_is_read(tmp_path: Path, template: object) -> None:
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": template}))
+    assert think(tmp_path) is True
+
+
+@pytest.mark.parametrize("settings", ["{}", "[]", "{", '{"chat_template": null}'])
+def test_without_a_template_nothing_is_known(tmp_path: Path, settings: str) -> None:
+    (tmp_path / "tokenizer_config.json").write_text(settings)
+    assert think(tmp_path) is None
+    assert "chat_template_has_think" not in model_facts(checkpoint(str(tmp_path)))
+
+
+def test_experts_are_named_by_the_narrowest_type_and_draft_layers_apart(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"quantization_config": {"quant_algo": "NVFP4"}}))
+    shard(tmp_path / "model.safetensors", {
+        "model.layers.3.mlp.experts.0.up_proj.weight": "U8",
+        "model.layers.3.mlp.experts.0.up_proj.weight_scale": "F8_E4M3",
+        "model.layers.3.mlp.shared_experts.up_proj.weight": "BF16",
+        "mtp.layers.0.mlp.experts.0.up_proj.weight": "F8_E4M3",
+        "mtp.layers.0.norm.weight": "BF16",
+    })  # fmt: skip
+    facts = model_facts(checkpoint(str(tmp_path)))
+    assert (facts["routed_experts"], facts["shared_experts"], facts["mtp_dtype"]) == ("nvfp4", "bfloat16", "fp8")
+
+
+def test_a_dense_model_has_no_experts(tmp_path: Path) -> None:
+    shard(tmp_path / "model.safetensors", {"model.layers.0.mlp.up_proj.weight": "BF16"})
+    assert not {"routed_experts", "shared_experts", "mtp_dtype"} & set(model_facts(checkpoint(str(tmp_path))))
