@@ -2,16 +2,17 @@
 
 A condition is a mapping whose entries must all hold. Keys are fact names (`flag.tp-size`, `host.sm`) or
 `all`, `any` (lists of conditions) and `unless` (a condition that must not hold). When a rule wants more than this,
-add a derived fact in Python (`checks/derived/`), not an operator here.
+add a derived fact in Python (`checks/facts/derived/`), not an operator here.
 
-Logic is three-valued. `flag.* env.* observed.*` are closed: what is not there is absent. Everything else is open:
-what nobody looked at is unknown, and a rule never fires on something unknown.
+Logic is three-valued. `flag.* env.* observed.* log.* captured.*` are closed: what is not there is absent. Everything
+else is open: what nobody looked at is unknown, and a rule never fires on something unknown. `explain` answers the same
+question as `Condition.test`, slowly and with every step.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any, TypeAlias
 
@@ -39,6 +40,8 @@ class Condition(Struct, frozen=True):
     test: Test
     names: frozenset[str]
     """Every fact the condition looks at, so that lint can prove the names exist."""
+    written: Any = None
+    """The condition in its YAML form, for `comparisons` and `explain`."""
 
     def holds(self, facts: Facts) -> bool:
         """True only when it is known to hold."""
@@ -50,7 +53,79 @@ def parse_condition(data: object) -> Condition:
     if not isinstance(data, Mapping) or not data:
         raise ConditionError(f"a condition is a non-empty mapping, not {data!r}")
     parts = [_parse_entry(str(key), value) for key, value in data.items()]
-    return _join(parts, _all_of)
+    return Condition(_all_of([part.test for part in parts]), _names(parts), data)
+
+
+class Comparison(Struct, frozen=True):
+    """One fact compared with one operand, as a condition writes it."""
+
+    name: str
+    operator: str
+    operand: Any
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """One step of a condition held against facts: a comparison, or a connective with the steps below it."""
+
+    word: str  # a connective, or the operator of a comparison
+    holds: bool | None  # None: it hangs on something unknown
+    name: str = ""  # the fact, of a comparison
+    operand: Any = None
+    known: bool = True  # False: nobody looked at the fact
+    value: Any = None
+    steps: tuple[Step, ...] = ()
+
+
+def comparisons(written: Mapping[str, Any]) -> Iterator[Comparison]:
+    """Every comparison in a condition that `parse_condition` accepts, in the order written."""
+    for key, value in written.items():
+        if key in ("all", "any"):
+            for item in value:
+                yield from comparisons(item)
+        elif key == "unless":
+            yield from comparisons(value)
+        else:
+            operators = value if isinstance(value, Mapping) else {"equals": value}
+            yield from (Comparison(key, operator, operand) for operator, operand in operators.items())
+
+
+def explain(written: Mapping[str, Any], facts: Facts) -> Step:
+    """The condition as written, held against facts step by step. It holds exactly when `parse_condition` says so."""
+    steps: list[Step] = []
+    for key, value in written.items():
+        match key:
+            case "all" | "any":
+                inner = tuple(_bare(explain(item, facts)) for item in value)
+                steps.append(Step(word=key, holds=_joined(key, inner), steps=inner))
+            case "unless":
+                denied = explain(value, facts)
+                steps.append(Step(word=key, holds=_negate(denied.holds), steps=denied.steps))
+            case _:
+                steps += [_compared(item, facts) for item in comparisons({key: value})]
+    return Step(word="all", holds=_joined("all", steps), steps=tuple(steps))
+
+
+def _bare(step: Step) -> Step:
+    return step.steps[0] if len(step.steps) == 1 else step
+
+
+def _compared(item: Comparison, facts: Facts) -> Step:
+    known = item.name in facts or item.name.startswith(CLOSED)
+    return Step(
+        word=item.operator,
+        holds=_fact_test(item.name, item.operator, item.operand)(facts),
+        name=item.name,
+        operand=item.operand,
+        known=known,
+        value=facts.get(item.name),
+    )
+
+
+def _joined(word: str, steps: Sequence[Step]) -> bool | None:
+    settled = word == "any"  # `any` is settled by one that holds, `all` by one that does not
+    if any(step.holds is settled for step in steps):
+        return settled
+    return None if any(step.holds is None for step in steps) else not settled
 
 
 def _parse_entry(key: str, value: object) -> Condition:
@@ -58,7 +133,9 @@ def _parse_entry(key: str, value: object) -> Condition:
         case "all" | "any":
             if not isinstance(value, list) or not value:
                 raise ConditionError(f"`{key}` takes a non-empty list of conditions")
-            return _join([parse_condition(item) for item in value], _all_of if key == "all" else _any_of)
+            parts = [parse_condition(item) for item in value]
+            rule = _all_of if key == "all" else _any_of
+            return Condition(rule([part.test for part in parts]), _names(parts))
         case "unless":
             inner = parse_condition(value)
             return Condition(lambda facts: _negate(inner.test(facts)), inner.names)
@@ -161,9 +238,8 @@ def _items(actual: object) -> Iterable[object]:
     return actual if isinstance(actual, list | tuple) else (actual,)
 
 
-def _join(parts: list[Condition], rule: Callable[[Sequence[Test]], Test]) -> Condition:
-    names = frozenset().union(*(part.names for part in parts))
-    return Condition(rule([part.test for part in parts]), names)
+def _names(parts: Iterable[Condition]) -> frozenset[str]:
+    return frozenset().union(*(part.names for part in parts))
 
 
 def _all_of(tests: Sequence[Test]) -> Test:
