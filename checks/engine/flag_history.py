@@ -69,6 +69,16 @@ def canonical_elsewhere(name: str) -> str | None:
     return history["canonical"].get(name) or (name if name in history["flags"] else None)
 
 
+def known_options() -> tuple[str, ...]:
+    """The newest name of every option of any release."""
+    return tuple(name for name in _history()["flags"] if canonical_elsewhere(name) == name)
+
+
+def known_variables() -> tuple[str, ...]:
+    """Every environment variable that some release reads."""
+    return tuple(_history()["variables"])
+
+
 def spellings_of(canonical: str) -> tuple[str, ...]:
     """Every name an option has had, newest first."""
     return _spellings().get(canonical, (canonical,))

@@ -1,4 +1,4 @@
-"""Evidence of any origin → the flat Facts that rules see. Names and meanings are listed in docs/knowledge.md.
+"""Evidence of any origin → the flat Facts that rules see. Names and meanings are in `names`.
 
 Flags arrive in whatever spelling a person used and leave under their canonical (newest) names. Facts that need
 arithmetic or a table are added by `checks.facts.derived`.
@@ -6,6 +6,7 @@ arithmetic or a table are added by `checks.facts.derived`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,6 +38,12 @@ _GPU_NAMES = {"name": "gpu_name", "count": "gpu_count"}
 
 def build(launch: Launch) -> tuple[Facts, list[Finding]]:
     """Facts of a launch, and what was found while its flags were put under their canonical names."""
+    facts, findings = gather(launch)
+    return derived.extend(facts), findings
+
+
+def gather(launch: Launch) -> tuple[dict[str, Any], list[Finding]]:
+    """The same without the derived facts."""
     schema = load(launch.engine) if launch.engine else load_newest()
     flags, findings = normalise(launch.flags, schema)
     facts: dict[str, Any] = {"engine.version": launch.engine, "engine.known": schema.exact}
@@ -48,10 +55,15 @@ def build(launch: Launch) -> tuple[Facts, list[Finding]]:
     facts.setdefault("host.platform", "cuda")
     facts.update(_model_facts("model", launch.model))
     facts.update(_model_facts("draft", launch.draft_model))
-    facts.update({f"package.{name}": value for name, value in launch.packages.items()})
+    facts.update({f"package.{_normalised(name)}": value for name, value in launch.packages.items()})
     facts.update({f"host.{name}": value for name, value in launch.host.items()})
     facts.update({f"observed.{name}": value for name, value in launch.observed.items()})
-    return derived.extend(facts), findings
+    return facts, findings
+
+
+def _normalised(distribution: str) -> str:
+    """As PyPI compares names: `sgl_kernel` is `sgl-kernel`."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def _sm(value: Any) -> Any:

@@ -1,7 +1,8 @@
 """What is wrong with entries of the knowledge, one line per fault.
 
 Every case of a rule behaves as stated; every match log is diagnosed as its cause and no miss log is; every flag that a
-rule or remedy names exists in some spelling in every release of its range; every regex compiles in both engines.
+rule or remedy names exists in some spelling in every release of its range; every regex compiles in both engines. The
+facts that an entry names are judged in `fact_faults`.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from checks.catalog.yaml_reader import read
 from checks.during.diagnosis import diagnose_chunks
 from checks.during.signature_build import build
 from checks.during.signature_index import Index
-from checks.engine.flag_history import canonical_elsewhere
 from checks.engine.flag_schema import available, load
 from checks.facts import derived
 from checks.lint.command_faults import commands_are_commands
+from checks.lint.fact_faults import fact_faults
 from checks.lint.fragment_faults import fragments_are_shared
 from checks.lint.pattern_faults import facts_beside, patterns_fire, yields_with_reason
 from checks.vocabulary import Remedy, Role
@@ -37,7 +38,7 @@ def lint(items: Iterable[Entry] | None = None, index: Index | None = None) -> li
     judge = index or build()
     rules: tuple[Callable[[Entry], Iterator[str]], ...] = (
         has_what_it_needs, names_known_flags, compiles, behaves_as_stated, names_known_probes, holds_for_releases,
-        commands_are_commands,
+        commands_are_commands, fact_faults,
         lambda item: logs_behave(item, judge),
         lambda item: patterns_fire(item, judge),
         lambda item: yields_with_reason(item, judge),
@@ -75,11 +76,7 @@ def has_what_it_needs(item: Entry) -> Iterator[str]:
 
 
 def names_known_flags(item: Entry) -> Iterator[str]:
-    """No rule or remedy may name a flag that does not exist where it applies."""
-    for rule in item.before:
-        for name in sorted(rule.when.names):
-            if name.startswith("flag.") and canonical_elsewhere(name.removeprefix("flag.")) is None:
-                yield f"no release has --{name.removeprefix('flag.')} (in `before`)"
+    """No remedy may name a flag that does not exist where it applies."""
     for remedy in item.remedies:
         yield from _remedy_faults(item, remedy)
 

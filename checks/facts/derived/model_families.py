@@ -107,44 +107,49 @@ _BY_ARCHITECTURE = {
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """`hybrid gdn recurrent mla dsa family` of the model, and of the draft model where its architecture is known."""
-    return {**_of("model", facts), **_of("draft", facts)}
-
-
-def _of(prefix: str, facts: Facts) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    architectures = facts.get(f"{prefix}.architectures")
-    if architectures:
-        names = frozenset(architectures if isinstance(architectures, list | tuple) else (architectures,))
-        recurrent = "gdn" if names & GDN else next((OTHER_RECURRENT[name] for name in sorted(names & _OTHER)), "")
-        found = {
-            f"{prefix}.recurrent": recurrent or None,
-            f"{prefix}.gdn": recurrent == "gdn",
-            f"{prefix}.hybrid": bool(recurrent),
-            f"{prefix}.mla": bool(names & MLA),
-            f"{prefix}.dsa": bool(names & DSA) or facts.get(f"{prefix}.index_topk") is not None,
-        }
-    elif prefix == "model" and facts.get("model.hybrid") is False:
-        found = {"model.gdn": False, "model.recurrent": None}
-    family = _family(prefix, facts)
-    if family:
-        found[f"{prefix}.family"] = family
-    if not architectures and family in _RECURRENT_FAMILIES:
-        kind = _RECURRENT_FAMILIES[family]
-        found.update({f"{prefix}.recurrent": kind, f"{prefix}.gdn": kind == "gdn", f"{prefix}.hybrid": True})
+    """`model.` hybrid gdn recurrent mla dsa family, and `draft.mla` where the architecture of the draft is known."""
+    found = _model(facts)
+    if draft := _names(facts.get("draft.architectures")):
+        found["draft.mla"] = bool(draft & MLA)
     return {name: value for name, value in found.items() if facts.get(name) is None}
 
 
-def _family(prefix: str, facts: Facts) -> str:
-    names = [str(facts.get(f"{prefix}.name") or "")]
-    if prefix == "model":
-        # A path's last part is the model's name more often than not; aliases such as `/model` match nothing.
-        names += [str(facts.get(key) or "").rstrip("/").rpartition("/")[2] for key in _NAME_FLAGS]
+def _names(architectures: Any) -> frozenset[str]:
+    return frozenset(architectures if isinstance(architectures, list | tuple) else filter(None, (architectures,)))
+
+
+def _model(facts: Facts) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    names = _names(facts.get("model.architectures"))
+    if names:
+        recurrent = "gdn" if names & GDN else next((OTHER_RECURRENT[name] for name in sorted(names & _OTHER)), "")
+        found = {
+            "model.recurrent": recurrent or None,
+            "model.gdn": recurrent == "gdn",
+            "model.hybrid": bool(recurrent),
+            "model.mla": bool(names & MLA),
+            "model.dsa": bool(names & DSA) or facts.get("model.index_topk") is not None,
+        }
+    elif facts.get("model.hybrid") is False:
+        found = {"model.gdn": False, "model.recurrent": None}
+    family = _family(facts)
+    if family:
+        found["model.family"] = family
+    if not names and family in _RECURRENT_FAMILIES:
+        kind = _RECURRENT_FAMILIES[family]
+        found.update({"model.recurrent": kind, "model.gdn": kind == "gdn", "model.hybrid": True})
+    return found
+
+
+def _family(facts: Facts) -> str:
+    names = [str(facts.get("model.name") or "")]
+    # A path's last part is the model's name more often than not; aliases such as `/model` match nothing.
+    names += [str(facts.get(key) or "").rstrip("/").rpartition("/")[2] for key in _NAME_FLAGS]
     for name in filter(None, names):
         for family, pattern in _FAMILIES:
             if re.search(pattern, name, re.IGNORECASE):
                 return family
-    architectures = facts.get(f"{prefix}.architectures") or ()
+    architectures = facts.get("model.architectures") or ()
     return next((_BY_ARCHITECTURE[name] for name in architectures if name in _BY_ARCHITECTURE), "")
 
 

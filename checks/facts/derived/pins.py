@@ -26,7 +26,7 @@ def derive(facts: Facts) -> dict[str, Any]:
     """`launch.flashinfer_version deep_gemm_version` (measured, or demanded by the release), `flash_attn_seen`."""
     parsed = parse_version(str(facts.get("engine.version") or ""))
     flashinfer, deep_gemm = _PINS.get(parsed.base_version if parsed else "", (None, None))
-    measured = facts.get("package.flashinfer-python") or facts.get("package.flashinfer_python")
+    measured = facts.get("package.flashinfer-python")
     versions = {
         "launch.flashinfer_version": measured or flashinfer,
         "launch.deep_gemm_version": facts.get("package.sgl-deep-gemm") or deep_gemm,

@@ -98,7 +98,6 @@ def test_a_sign_needs_no_remedy(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        ("flag.tp-size: {at_least", "flag.no-such-flag: {at_least", "no release has --no-such-flag (in `before`)"),
         ("set: {tp-size", "set: {no-such-flag", "a remedy sets --no-such-flag, which 0.4.10"),
         (
             "set: {tp-size: '2'}",

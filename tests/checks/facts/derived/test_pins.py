@@ -22,7 +22,6 @@ RELEASES = [str(release) for release in releases() if release >= Version("0.5.3"
         ({"engine.version": "0.5.12.post1"}, "0.6.11.post1", "0.1.0"),
         ({"engine.version": "0.5.16.dev3+gabc"}, "0.6.14", "0.1.4.post1"),
         ({"engine.version": "0.5.16", "package.flashinfer-python": "0.6.15"}, "0.6.15", "0.1.4.post1"),
-        ({"engine.version": "0.5.16", "package.flashinfer_python": "0.6.15"}, "0.6.15", "0.1.4.post1"),
         ({"engine.version": "0.5.16", "package.sgl-deep-gemm": "0.1.9"}, "0.6.14", "0.1.9"),
         ({"engine.version": "0.4.10"}, None, None),
         ({"engine.version": "main"}, None, None),
