@@ -21,8 +21,8 @@ def graph_tool() -> ModuleType:
 
 TOOL = graph_tool()
 # What the house review drafted (13 rooms and 31 arrows in checks with its two doors); a new arrow needs a reason.
-# 38: lint reads the registry of facts, which belongs to the facts.
-MOST_ARROWS = {"checks": 38, "launcher": 65}
+# 38 and 39: lint and the reference pages read the registry of facts, which belongs to the facts.
+MOST_ARROWS = {"checks": 39, "launcher": 65}
 
 
 @pytest.mark.parametrize("root", ["checks", "launcher"])
