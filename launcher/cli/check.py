@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from checks.facts.launch_evidence import Launch, from_case
@@ -27,10 +28,23 @@ from launcher.cli.options import (
     host_of,
     release,
 )
+from launcher.cli.trace_option import Trace, traced_entry, traced_launch
 from launcher.errors import HostCommandFailed, UsageError
 from launcher.plan.launch_plan import hardware
 from launcher.profile.file import Profile
 from launcher.profile.resolve import for_engine, override, resolve, search_path
+
+if TYPE_CHECKING:
+    from checks.catalog.entries import Entry
+
+
+class Checked(Struct, frozen=True, kw_only=True):
+    """Findings on a launch, and what a trace of it wants: its evidence, and who stated or measured that."""
+
+    findings: Sequence[Finding]
+    launch: Launch | None = None
+    sources: Mapping[str, str] = field(default_factory=dict)
+    accepted: Mapping[str, str] = field(default_factory=dict)  # finding → why the profile lives with it
 
 
 def main(
@@ -55,18 +69,20 @@ def main(
     envs: Envs = None,
     profiles: ProfilesFolder = None,
     hosts_file: HostsFile = None,
+    trace: Trace = "",
     as_json: Json = False,
 ) -> int:
     """Check a profile against a host's engine, GPUs and model, or offline; start nothing."""
+    item = traced_entry(trace)
     if case is not None:
-        return show(_case(case), as_json)
+        return show(_case(case), item, as_json)
     if not name:
         raise UsageError("which profile?", hint="`launch check PROFILE --host HOST`, or `--case FILE`")
     profile = override(resolve(name, search_path(profiles)), sets or [], unsets or [], envs or [])
     _agree(host, facts, {"--engine": engine, "--gpu": gpu, "--model-config": model_config})
     if host:
-        return show(_live(profile, host, hosts_file, fast=fast), as_json)
-    return show(_offline(profile, facts, engine, gpu, model_config), as_json)
+        return show(_live(profile, host, hosts_file, fast=fast), item, as_json)
+    return show(_offline(profile, facts, engine, gpu, model_config), item, as_json)
 
 
 def _agree(host: str, facts: Path | None, others: dict[str, object]) -> None:
@@ -78,17 +94,43 @@ def _agree(host: str, facts: Path | None, others: dict[str, object]) -> None:
         raise UsageError(f"{idle[0]} and --facts: the recorded facts tell that already")
 
 
-def show(findings: Sequence[Finding], as_json: bool) -> int:
-    """Print findings; the exit code."""
+def show(checked: Checked, traced: Entry | None, as_json: bool) -> int:
+    """Print findings, and the trace where one is asked for; the exit code, which a trace never changes."""
+    items = checked.findings
     if as_json:
-        sys.stdout.write(json.dumps({"findings": [finding_json(item) for item in findings]}, ensure_ascii=False) + "\n")
+        document = {"findings": [finding_json(item) for item in items], **_trace_document(checked, traced)}
+        sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
     else:
         from launcher.cli import render
 
-        render.findings(render.out(), findings)
-        if not findings:
+        render.findings(render.out(), items)
+        if not items:
             sys.stdout.write("no findings\n")
-    return Exit.REFUSED if any(item.severity is Severity.ERROR for item in findings) else Exit.OK
+        _write_trace(checked, traced)
+    return Exit.REFUSED if any(item.severity is Severity.ERROR for item in items) else Exit.OK
+
+
+def _trace_document(checked: Checked, traced: Entry | None) -> dict[str, Any]:
+    if traced is None:
+        return {}
+    if checked.launch is None:
+        return {"trace": None}
+    from launcher.cli.trace_view import rule_document
+
+    found, known = traced_launch(traced, checked.launch, checked.sources, checked.accepted)
+    return {"trace": rule_document(found, known)}
+
+
+def _write_trace(checked: Checked, traced: Entry | None) -> None:
+    if traced is None:
+        return
+    if checked.launch is None:
+        sys.stdout.write(f"{'trace':<10} {traced.id}: the host could not be asked, so there is nothing to judge\n")
+        return
+    from launcher.cli.trace_view import rule_rows, write
+
+    found, known = traced_launch(traced, checked.launch, checked.sources, checked.accepted)
+    write(rule_rows(found, known))
 
 
 def finding_json(item: Finding) -> dict[str, Any]:
@@ -106,11 +148,13 @@ def finding_json(item: Finding) -> dict[str, Any]:
     }
 
 
-def _case(path: Path) -> list[Finding]:
+def _case(path: Path) -> Checked:
     from checks.before.rules import check
     from launcher.knowledge_cache import rules
+    from launcher.plan.fact_sources import of_file
 
-    return check(_launch_of(path), rules())
+    launch = _launch_of(path)
+    return Checked(findings=check(launch, rules()), launch=launch, sources=of_file(str(path)))
 
 
 def _launch_of(path: Path) -> Launch:
@@ -125,31 +169,41 @@ def _launch_of(path: Path) -> Launch:
         raise UsageError(f"{path}: {error}") from error
 
 
-def _live(profile: Profile, name: str, hosts_file: Path | None, *, fast: bool) -> list[Finding]:
+def _live(profile: Profile, name: str, hosts_file: Path | None, *, fast: bool) -> Checked:
+    from checks.engine.flag_schema import load
     from launcher.clock import SystemClock
     from launcher.flows.launch.engine_dry_run import dry_run
     from launcher.flows.launch.prepare import prepare
+    from launcher.plan.fact_sources import of_host, of_profile
 
     host = host_of(name, hosts_file)
     with connected(host) as transport:
         try:
             prepared = prepare(transport, profile, host, SystemClock().now())
         except HostCommandFailed as error:  # no python3, no engine, a shell that runs nothing: a finding, too
-            return [Finding(id="host-cannot-be-asked", severity=Severity.ERROR, message=error.message, why=error.hint)]
+            found = [Finding(id="host-cannot-be-asked", severity=Severity.ERROR, message=error.message, why=error.hint)]
+            return Checked(findings=found)
         found = list(prepared.findings)
         if not fast:
             sys.stderr.write("asking the engine itself, which takes as long as importing it\n")
             seen = {item.id for item in found}
             found += [item for item in dry_run(transport, prepared).findings if item.id not in seen]
-    return found
+    stated = of_profile(prepared.profile, load(prepared.plan.engine))
+    return Checked(
+        findings=found,
+        launch=prepared.launch,
+        sources={**stated, **of_host(prepared.facts, name, recorded=False)},
+        accepted={finding.id: item.reason for finding, item in prepared.accepted},
+    )
 
 
-def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model: Path | None) -> list[Finding]:
+def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model: Path | None) -> Checked:
     from checks.before.rule_index import packages
     from checks.before.rules import check
     from checks.engine.flag_schema import load
     from launcher.hostside.read_checkpoint import checkpoint
     from launcher.knowledge_cache import rules
+    from launcher.plan.fact_sources import of_host, of_profile
     from launcher.plan.launch_facts import engine_version, model_facts, read_recorded, to_launch
     from launcher.plan.launch_plan import offline_flags, spell, spelling_findings
 
@@ -158,13 +212,18 @@ def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model:
     profile = for_engine(profile, version)
     flags, renamed = spell(offline_flags(profile), load(version or ""))
     env = {key: item.value for key, item in profile.env.items() if not item.secret}
+    stated = {**of_profile(profile, load(version or "")), **({"engine.version": "given by --engine"} if engine else {})}
     if raw is not None:
         launch = replace(to_launch(raw, flags, env, packages(rules())), engine=version)
+        stated = {**of_host(raw, str(facts), recorded=True), **stated}
     else:
         named = {"name": str(profile.model["name"].value)} if "name" in profile.model else {}
         seen = model_facts(checkpoint(str(model))) if model else named
         launch = Launch(engine=version, flags=flags, env=env, gpu=parse_gpu(gpu, profile), model=seen)
-    return [*check(launch, rules()), *(spelling_findings(renamed, version) if version else ())]
+        stated |= dict.fromkeys(("host.gpu_name", "host.gpu_count"), "given by --gpu") if gpu else {}
+        stated |= {"model.": f"read from {model} by launcher/hostside/read_checkpoint.py"} if model else {}
+    found = [*check(launch, rules()), *(spelling_findings(renamed, version) if version else ())]
+    return Checked(findings=found, launch=launch, sources=stated)
 
 
 def parse_gpu(text: str, profile: Profile) -> dict[str, Any]:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec import Struct
 
 from checks.vocabulary import Diagnosis, Evidence, Match, Remedy
 from launcher.cli.diagnose_view import markdown, show
 from launcher.cli.exits import of_diagnosis
+from launcher.cli.trace_option import Trace, traced_entry
 
 if TYPE_CHECKING:
+    from checks.catalog.entries import Entry
+    from launcher.flows.diagnose.traced import Traced
     from launcher.profile.file import Profile
 
 
@@ -25,26 +30,82 @@ def log(
     as_json: Annotated[bool, typer.Option("--json", help="one JSON document")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="for an issue or a chat")] = False,
     apply: Annotated[str, typer.Option("--apply", help="write --profile with the first remedy under this name")] = "",
+    trace: Trace = "",
 ) -> int:
     """Explain a log file."""
-    from launcher.flows.diagnose.log_diagnosis import diagnose_log
     from launcher.logfile import chunks
 
     if apply and not profile:
         raise _usage("which profile is to be changed?", hint="--profile NAME, or a .yaml file")
+    item = traced_entry(trace, as_markdown=as_markdown)
     launched = _launched(profile, engine) if profile else None
-    found = diagnose_log(chunks(file), {**(_profile_facts(launched) if launched else {}), **_known(facts)}, engine)
+    found, traced = _judged(chunks(file), _Given(launched, facts, engine), item)
     if as_json:
-        sys.stdout.write(json.dumps(document(found), ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps({**document(found), **trace_document(traced)}, ensure_ascii=False) + "\n")
     elif as_markdown:
         sys.stdout.write(markdown(found, log=file))
     else:
         show(found)
+        write_trace(traced)
     if apply and launched:
         from launcher.cli.patch import write_patched_profile
 
         sys.stderr.write(write_patched_profile(launched, file, found, apply) + "\n")
     return of_diagnosis(found)
+
+
+class _Given(Struct, frozen=True):
+    """What the caller knows of the launch behind a log."""
+
+    profile: Profile | None
+    facts: Path | None
+    engine: str
+
+    def known(self) -> dict[str, Any]:
+        """In the form of a facts file."""
+        return {**(_profile_facts(self.profile) if self.profile else {}), **_known(self.facts)}
+
+    def sources(self) -> dict[str, str]:
+        """Who states it, fact by fact."""
+        from launcher.flows.diagnose.traced import stated_in
+
+        found: dict[str, str] = {}
+        if self.profile:
+            from checks.engine.flag_schema import load
+            from launcher.plan.fact_sources import of_profile
+
+            stated = of_profile(self.profile, load(self.engine))
+            found = {name: words for name, words in stated.items() if name.startswith(("flag.", "env."))}
+        found |= stated_in(_known(self.facts), f"given in {self.facts}") if self.facts else {}
+        return {**found, **({"engine.version": "given by --engine"} if self.engine else {})}
+
+
+def _judged(log: Iterable[bytes], given: _Given, item: Entry | None) -> tuple[Diagnosis, Traced | None]:
+    if item is None:
+        from launcher.flows.diagnose.log_diagnosis import diagnose_log
+
+        return diagnose_log(log, given.known(), given.engine), None
+    from launcher.flows.diagnose.traced import read_log, traced
+
+    found, reading = read_log(log, given.known(), given.engine)
+    return found, traced(item.id, found, reading, given.sources())
+
+
+def trace_document(found: Traced | None) -> dict[str, Any]:
+    """`trace` of the JSON form; nothing where none is asked for."""
+    if found is None:
+        return {}
+    from launcher.cli.trace_view import Known, cause_document
+
+    return {"trace": cause_document(found.trace, Known(facts=found.facts, sources=found.sources))}
+
+
+def write_trace(found: Traced | None) -> None:
+    """The trace for people, where one is asked for."""
+    if found is not None:
+        from launcher.cli.trace_view import Known, cause_rows, write
+
+        write(cause_rows(found.trace, Known(facts=found.facts, sources=found.sources)))
 
 
 def document(found: Diagnosis) -> dict[str, Any]:

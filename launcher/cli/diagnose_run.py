@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from launcher.cli.diagnose import document
+from launcher.cli.diagnose import document, trace_document, write_trace
 from launcher.cli.diagnose_view import markdown, show
 from launcher.cli.exits import Exit, of_diagnosis
 from launcher.cli.options import HostsFile, connected, host_of
+from launcher.cli.trace_option import Trace, traced_entry
 from launcher.errors import HostUnreachable, RunNotFound
 from launcher.run.store import Run, RunStore, State
 
 if TYPE_CHECKING:
+    from checks.catalog.entries import Entry
+    from checks.vocabulary import Diagnosis
     from launcher.flows.diagnose.run_diagnosis import HostEvidence
+    from launcher.flows.diagnose.traced import Traced
 
 AskKernel: TypeAlias = Annotated[
     bool, typer.Option("--host-evidence", help="ask the host's kernel log: memory killer, GPU faults")
@@ -35,15 +39,17 @@ def last_crash(
     host_evidence: AskKernel = False,
     remote: Remote = False,
     hosts_file: HostsFile = None,
+    trace: Trace = "",
 ) -> int:
     """Explain the last run that did not end well."""
+    item = traced_entry(trace, as_markdown=as_markdown)
     found = RunStore().last_crash(host or None)
     if found is None:
         raise RunNotFound(
             "no run ended badly" + (f" on {host}" if host else ""), hint="`diagnose log FILE` explains any log"
         )
     evidence = _evidence(found, hosts_file, kernel=host_evidence, remote=remote)
-    return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply, evidence=evidence)
+    return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply, evidence=evidence, item=item)
 
 
 def run(
@@ -54,27 +60,39 @@ def run(
     host_evidence: AskKernel = False,
     remote: Remote = False,
     hosts_file: HostsFile = None,
+    trace: Trace = "",
 ) -> int:
     """Explain a run."""
+    item = traced_entry(trace, as_markdown=as_markdown)
     if not name.endswith((".tar.gz", ".tgz")):
         found = RunStore().find(name)
         evidence = _evidence(found, hosts_file, kernel=host_evidence, remote=remote)
-        return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply, evidence=evidence)
+        return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply, evidence=evidence, item=item)
     from launcher.gate.evidence_bundle import opened  # tar, gzip and digests cost what only a bundle needs
 
     with opened(Path(name)) as found:
-        return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply)
+        return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply, item=item)
 
 
-def explain(found: Run, *, as_json: bool, as_markdown: bool, apply: str, evidence: HostEvidence | None = None) -> int:
-    """Diagnose a run's log and show it."""
+def explain(
+    found: Run,
+    *,
+    as_json: bool,
+    as_markdown: bool,
+    apply: str,
+    evidence: HostEvidence | None = None,
+    item: Entry | None = None,
+) -> int:
+    """Diagnose a run's log and show it; with `item` also the trace of that entry."""
     from launcher.flows.diagnose.run_diagnosis import NO_EVIDENCE, diagnose_run, has_log
 
     if not has_log(found) and not (evidence and evidence.log):
-        return _without_log(found)
+        return _without_log(found, item)
     diagnosis = diagnose_run(found, evidence or NO_EVIDENCE)
+    traced = _traced(found, evidence or NO_EVIDENCE, diagnosis, item)
     if as_json:
-        sys.stdout.write(json.dumps({"run": found.id, **document(diagnosis)}, ensure_ascii=False) + "\n")
+        shown = {"run": found.id, **document(diagnosis), **trace_document(traced)}
+        sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
     elif as_markdown:
         sys.stdout.write(markdown(diagnosis, found.id))
     else:
@@ -85,11 +103,20 @@ def explain(found: Run, *, as_json: bool, as_markdown: bool, apply: str, evidenc
             f"SGLang {info.get('engine')}"
         )
         show(diagnosis, subject=subject)
+        write_trace(traced)
     if apply:
         from launcher.cli.patch import write_patched
 
         sys.stderr.write(write_patched(found, diagnosis, apply) + "\n")
     return of_diagnosis(diagnosis)
+
+
+def _traced(found: Run, evidence: HostEvidence, diagnosis: Diagnosis, item: Entry | None) -> Traced | None:
+    if item is None:
+        return None
+    from launcher.flows.diagnose.traced import read_run, stated_by_run, traced
+
+    return traced(item.id, diagnosis, read_run(found, evidence), stated_by_run(found))
 
 
 def _evidence(found: Run, hosts_file: Path | None, *, kernel: bool, remote: bool) -> HostEvidence | None:
@@ -112,9 +139,12 @@ def _evidence(found: Run, hosts_file: Path | None, *, kernel: bool, remote: bool
         return HostEvidence(notes=(f"the host was not asked: {error.message}; the local copy of the log was judged",))
 
 
-def _without_log(found: Run) -> int:
+def _without_log(found: Run, item: Entry | None) -> int:
     info = found.info
     sys.stdout.write(f"{found.id} is {info.get('state')}: {info.get('reason') or 'it left no log'}\n")
     for finding in found.read("findings") or []:
         sys.stdout.write(f"  {finding['severity']} {finding['id']}: {finding['message']}\n")
+    if item is not None:
+        ask = f"launch check {info.get('profile')} --host {info.get('host')} --trace {item.id}"
+        sys.stdout.write(f"  there is no log to hold {item.id} against; ask the launch: `{ask}`\n")
     return Exit.REFUSED if found.state is State.REFUSED else Exit.INCONCLUSIVE

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -16,6 +17,9 @@ from checks.vocabulary import Diagnosis, Finding, LogVerdict, Severity
 from launcher.cli.diagnose_view import remedy_text, rows
 from launcher.run.store import Run
 
+if TYPE_CHECKING:  # a trace loads what nothing else needs
+    from launcher.cli.trace_view import TraceRow
+
 _LABEL = {
     "run": "bold",
     "cause": "bold",
@@ -24,6 +28,7 @@ _LABEL = {
     "unresolved": "yellow",
 }  # the others are dim
 _FAINT = ("symptom", "ruled out", "note", "more")
+_HOLDS = {"yes": "green", "no": "red", "unknown": "yellow"}
 _SEVERITY = {
     Severity.ERROR: "[bold red]error[/]",
     Severity.WARNING: "[yellow]warning[/]",
@@ -96,3 +101,13 @@ def diagnosis(console: Console, found: Diagnosis, *, subject: str = "") -> None:
             console.print(f"[{_LABEL.get(row.label, 'dim')}]{row.label:<10}[/] {text}{where}")
         else:
             console.print(f"           [dim]{place:>10}[/] {text}")
+
+
+def trace(console: Console, found: Iterable[TraceRow]) -> None:
+    """A trace for people: the rows of `trace_view` in colours."""
+    for row in found:
+        holds = f"[{_HOLDS[row.holds]}]{row.holds:<8}[/]" if row.holds else ""
+        if row.label:
+            console.print(" ".join(filter(None, (f"[bold]{row.label:<10}[/]", holds, escape(row.text)))))
+        else:
+            console.print(f"  {holds} {'  ' * row.depth}{escape(row.text)}")

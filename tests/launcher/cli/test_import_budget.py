@@ -13,17 +13,18 @@ LOG = CORPUS
 HEAVY = {"paramiko", "httpx", "httpcore", "pydantic", "cryptography", "asyncio", "jsonschema", "numpy"}
 
 
-def imported(tmp_path: Path, *words: str) -> set[str]:
-    """Top-level modules that a command line has loaded when it ends."""
+def imported(tmp_path: Path, *words: str, whole: bool = False) -> set[str]:
+    """Modules that a command line has loaded when it ends: the top of their names, or `whole` ones."""
     code = (
         "import json, sys\nfrom launcher.cli import app\n"
         "table = app.LAUNCH if sys.argv[1] == 'launch' else app.DIAGNOSE\n"
         "app.run(sys.argv[1], table, sys.argv[2:])\n"
-        "sys.stderr.write('\\nMODULES ' + json.dumps(sorted({n.split('.')[0] for n in sys.modules})))\n"
+        "sys.stderr.write('\\nMODULES ' + json.dumps(sorted(sys.modules)))\n"
     )
     env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SGLANG_LAUNCHER_STATE": str(tmp_path / "state")}
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, env=env, check=False)
-    return set(json.loads(done.stderr.rpartition("MODULES ")[2]))
+    names = json.loads(done.stderr.rpartition("MODULES ")[2])
+    return {name if whole else name.partition(".")[0] for name in names}
 
 
 def test_help_loads_no_command_line_library_at_all(tmp_path: Path) -> None:
@@ -46,6 +47,21 @@ def test_help_loads_no_command_line_library_at_all(tmp_path: Path) -> None:
 )
 def test_offline_commands_load_nothing_that_reaches_a_host(tmp_path: Path, words: tuple[str, ...]) -> None:
     assert not imported(tmp_path, *words) & (HEAVY | {"rich"})
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("launch", "check", "nextn-aggressive", "--engine", "0.5.10", "--json"),
+        ("launch", "profile", "nextn-aggressive", "--host", "local", "--dry-run"),
+        ("diagnose", "log", str(LOG / "0.5.11-h200" / "nextn-nobuf.log"), "--json"),
+    ],
+)
+def test_the_registry_of_facts_is_loaded_by_a_trace_alone(tmp_path: Path, words: tuple[str, ...]) -> None:
+    registry = {"checks.facts.names", "checks.facts.origins", "checks.before.rule_trace", "checks.during.trace"}
+    assert not imported(tmp_path, *words, whole=True) & registry
+    if "--json" in words:
+        assert imported(tmp_path, *words, "--trace", "trtllm-moe-on-sm120", whole=True) & registry
 
 
 def test_a_local_launch_needs_no_ssh(tmp_path: Path) -> None:
