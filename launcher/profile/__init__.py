@@ -1,1 +1,1 @@
-"""Profiles: one file, its parents and overrides, and the schema for editors."""
+"""Profiles: parse one file, merge its parents and overrides, and describe the format to editors."""

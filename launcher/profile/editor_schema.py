@@ -1,4 +1,7 @@
-"""JSON Schema of a profile, so that editors complete and check it while it is written. Pure."""
+"""Build the JSON Schema of a profile, so that editors complete and check a profile as it is typed. Pure.
+
+The parser of the same format is `launcher.profile.file`; tests hold the two to the same answers.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ _ENV: dict[str, Any] = {
 
 
 def profile_schema(engine: FlagSchema) -> dict[str, Any]:
-    """Draft 2020-12. Flags are those of `engine` plus any other name: a profile may be for another release."""
+    """Return the schema of a profile (JSON Schema draft 2020-12).
+
+    It lists the flags of `engine` and allows any other flag, because a profile may be written for another release.
+    """
     flags = {flag.names[0]: _flag(flag.type or "", flag.choices, flag.help) for flag in engine.flags if not flag.hidden}
     env_value = {"anyOf": [_SCALAR, {"type": "null"}, _object(_ENV)]}
     return {
@@ -47,15 +53,15 @@ def profile_schema(engine: FlagSchema) -> dict[str, Any]:
         "additionalProperties": False,
         "$defs": {"value": _with_why({"anyOf": [_SCALAR, {"type": "null"}, {"type": "array", "items": _SCALAR}]})},
         "properties": {
-            "why": _text("what this profile is for, in a sentence or two"),
+            "why": _text("the purpose of this profile, in a sentence or two"),
             "extends": {"anyOf": [_text(), {"type": "array", "items": _text()}]},
-            "abstract": {"type": "boolean", "description": "only serves to be extended"},
-            "engine": _text("releases it is for, e.g. '>=0.5.10,<0.5.20'"),
+            "abstract": {"type": "boolean", "description": "true: other profiles extend it; it cannot be launched"},
+            "engine": _text("SGLang releases this profile supports, e.g. '>=0.5.10,<0.5.20'"),
             "model": _object({key: _with_why(_text()) for key in MODEL_KEYS}),
             "hardware": _object({key: _with_why(_SCALAR) for key in HARDWARE_KEYS}),
             "flags": {"type": "object", "properties": flags, "additionalProperties": True},
             "env": {"type": "object", "additionalProperties": env_value},
-            "expect": {**_keys(KEYS), "description": "what is asked of the running server, and what it must be worth"},
+            "expect": {**_keys(KEYS), "description": "which probes the running server gets and what they must show"},
             "accept": {
                 "type": "array",
                 "items": {**_object({key: _text() for key in ACCEPT_KEYS}), "required": ["id", "reason"]},
@@ -65,10 +71,11 @@ def profile_schema(engine: FlagSchema) -> dict[str, Any]:
 
 
 def _keys(keys: Mapping[str, Key]) -> dict[str, Any]:
-    """Hyphens are completed, underscores taken as well: the parser knows both."""
-    listed = {name: _expectation(key) for name, key in keys.items()}
-    also = {f"^{name.replace('-', '_')}$": value for name, value in listed.items() if "-" in name}
-    return {**_object(listed), **({"patternProperties": also} if also else {})}
+    """Schema of these keys. Editors complete the hyphenated names; names with underscores are valid too, as in the
+    parser."""
+    hyphenated = {name: _expectation(key) for name, key in keys.items()}
+    underscored = {f"^{name.replace('-', '_')}$": value for name, value in hyphenated.items() if "-" in name}
+    return {**_object(hyphenated), **({"patternProperties": underscored} if underscored else {})}
 
 
 def _expectation(key: Key) -> dict[str, Any]:
@@ -91,11 +98,11 @@ def _expectation(key: Key) -> dict[str, Any]:
 
 
 def _flag(kind: str, choices: tuple[Any, ...] | None, description: str) -> dict[str, Any]:
-    shown = {"description": description or kind}
+    annotation = {"description": description or kind}
     if not choices:
-        return {"$ref": "#/$defs/value", **shown}
+        return {"$ref": "#/$defs/value", **annotation}
     value: dict[str, Any] = {"enum": [*choices, None, False]}
-    return {**_with_why({"anyOf": [value, {"type": "array", "items": value}]}), **shown}
+    return {**_with_why({"anyOf": [value, {"type": "array", "items": value}]}), **annotation}
 
 
 def _with_why(value: dict[str, Any]) -> dict[str, Any]:

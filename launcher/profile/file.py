@@ -1,6 +1,6 @@
-"""One profile file → Profile, without what it extends: records, keys, types, and errors that point at the character.
+"""Parse one profile file into a Profile, without its parents. Errors name the file, line and column.
 
-Where files are looked for and how `extends` joins them is `profiles`.
+`launcher.profile.resolve` finds the files and merges the parents that `extends` names.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ ACCEPT_KEYS = ("id", "reason", "until", "owner")
 
 
 class Setting(Struct, frozen=True, kw_only=True):
-    """One value and where it was written (file:line:column, or `--set`)."""
+    """One value and where it was set (file:line:column, or `--set`)."""
 
     value: FlagValue
     where: str
     why: str = ""
-    engine: EngineRange = field(default_factory=EngineRange)  # releases that get it
+    engine: EngineRange = field(default_factory=EngineRange)  # releases the value applies to
 
 
 class EnvSetting(Struct, frozen=True, kw_only=True):
-    """An environment variable; a secret one has no value here, it is read from the launcher's own environment."""
+    """One environment variable. A secret has no value here: the launcher reads it from its own environment."""
 
     value: str
     where: str
@@ -44,7 +44,7 @@ class EnvSetting(Struct, frozen=True, kw_only=True):
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
-    """A finding that somebody decided to live with, and why, and until when."""
+    """A finding that the profile accepts: the reason, and optionally an expiry date and an owner."""
 
     id: str
     reason: str
@@ -54,13 +54,13 @@ class Accepted(Struct, frozen=True, kw_only=True):
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """What to serve and how, before a host is known."""
+    """A model and the settings to serve it with, independent of any host."""
 
     name: str
     path: str
     why: str = ""
     abstract: bool = False
-    parents: tuple[str, ...] = ()  # every file it was read from, nearest first
+    parents: tuple[str, ...] = ()  # every file this profile was read from, its own first
     engine: EngineRange = field(default_factory=EngineRange)
     model: Mapping[str, Setting] = field(default_factory=dict)
     hardware: Mapping[str, Setting] = field(default_factory=dict)
@@ -71,18 +71,18 @@ class Profile(Struct, frozen=True, kw_only=True):
 
     @property
     def expectations(self) -> Expect:
-        """What the running server must be worth, as a record. Raises ExpectError."""
+        """`expect` as a parsed record. Raises ExpectError."""
         return parse_expect(self.written_expectations)
 
     @property
     def written_expectations(self) -> dict[str, Any]:
-        """`expect` as written, with those accepted findings that are warnings of a log, not of a check."""
+        """`expect` as written, plus `accept_warnings`: an accepted finding may be a warning in the log."""
         accepted = {a.id: {"reason": a.reason, **({"until": str(a.until)} if a.until else {})} for a in self.accept}
         return {**self.expect, **({"accept_warnings": accepted} if accepted else {})}
 
     @property
     def digest(self) -> str:
-        """Twelve hex digits that change exactly when what is launched changes (not comments, not formatting)."""
+        """Twelve hex digits that change exactly when the launch changes; comments and formatting do not count."""
         content = {
             "flags": {name: [item.value, item.engine.text] for name, item in sorted(self.flags.items())},
             "env": {name: [item.value, item.engine.text] for name, item in sorted(self.env.items())},
@@ -95,7 +95,7 @@ class Profile(Struct, frozen=True, kw_only=True):
 
 
 def parse_profile(name: str, path: str, node: Node) -> Profile:
-    """The file's own content. Raises YamlError."""
+    """Parse the content of this file alone, without its parents. Raises YamlError."""
     why, expect, abstract, accept = (node.get(key) for key in ("why", "expect", "abstract", "accept"))
     return Profile(
         name=name,
@@ -114,14 +114,14 @@ def parse_profile(name: str, path: str, node: Node) -> Profile:
 
 
 def _expectations(node: Node) -> dict[str, Any]:
-    """As written, in one spelling, so that a child replaces what its parent says."""
-    found = {key.replace("_", "-"): item.plain() for key, item in node.mapping().items()}
+    """`expect` as written, with hyphenated keys, so that a child's key replaces the same key of its parent."""
+    expectations = {key.replace("_", "-"): item.plain() for key, item in node.mapping().items()}
     for key, item in node.mapping().items():
         try:
             parse_expect({key: item.plain()})
         except ExpectError as error:
             raise YamlError(str(error), node.key_where(key)) from error
-    return found
+    return expectations
 
 
 def _range(node: Node | None) -> EngineRange:
@@ -131,19 +131,19 @@ def _range(node: Node | None) -> EngineRange:
         chosen = EngineRange(node.text())
         chosen.contains("0.5.10")
     except ValueError as error:
-        raise node.fail(f"`{node.text()}` is not a version range", "write '>=0.5.10,<0.5.20'") from error
+        raise node.fail(f"`{node.text()}` is not a version range", "write e.g. '>=0.5.10,<0.5.20'") from error
     return chosen
 
 
 def _settings(node: Node, section: str, allowed: tuple[str, ...] | None) -> dict[str, Setting]:
-    found = {}
+    settings = {}
     for key, value in children(node, section).items():
         where = node.need(section).key_where(key)
         if allowed is not None and key not in allowed:
             raise YamlError(f"unknown key `{key}` under `{section}`", where, did_you_mean(key, allowed))
         if value.value is not None:
-            found[flag_name(key) if allowed is None else key] = _setting(key, value, where)
-    return found
+            settings[flag_name(key) if allowed is None else key] = _setting(key, value, where)
+    return settings
 
 
 def _hardware(node: Node) -> dict[str, Setting]:
@@ -155,13 +155,13 @@ def _hardware(node: Node) -> dict[str, Setting]:
 
 
 def children(node: Node, section: str) -> dict[str, Node]:
-    """Keys of a section; none when it is not there."""
+    """Return the keys of a section; empty if the file has no such section. Raises YamlError."""
     child = node.get(section)
     return child.mapping() if child else {}
 
 
 def flag_name(key: str) -> str:
-    """A flag as rules know it: hyphens, no leading dashes."""
+    """Return the flag name as rules use it: with hyphens, without leading dashes."""
     return key.lstrip("-").replace("_", "-")
 
 
@@ -173,26 +173,26 @@ def _setting(name: str, node: Node, where: str) -> Setting:
         inner, why, engine = node.need("value"), node.get("why"), node.get("engine")
     value = value_of(inner)
     if is_secret(name) and not str(value).startswith(FROM_ENV):
-        raise inner.fail(f"`{name}` is a secret: it must not stand in a file", "write env:NAME and export NAME")
+        raise inner.fail(f"`{name}` is a secret and must not be in a file", "export it as NAME and write `env:NAME`")
     return Setting(value=value, where=where, why=why.text().strip() if why else "", engine=_range(engine))
 
 
 def value_of(node: Node) -> FlagValue:
-    """The value of a flag. Raises YamlError for what no flag can be."""
+    """Return the value of a flag. Raises YamlError for a mapping, which no flag takes."""
     match node.value:
         case bool():
             return node.value
         case list():
             return [item.text() for item in node.value]
         case dict():
-            raise node.fail("a flag is text, a number, true, false or a list", "JSON values are written in quotes")
+            raise node.fail("a flag takes text, a number, true, false or a list", "put a JSON value in quotes")
         case _:
             return node.text()
 
 
 def _env(name: str, node: Node) -> EnvSetting:
     if not name.replace("_", "").isalnum() or name[0].isdigit():
-        raise node.fail(f"`{name}` is not the name of an environment variable")
+        raise node.fail(f"`{name}` is not a valid name for an environment variable")
     if isinstance(node.value, dict):
         node.mapping(("value", "why", "secret", "engine"))
         secret, why, value = node.get("secret"), node.get("why"), node.get("value")
@@ -209,7 +209,8 @@ def _env(name: str, node: Node) -> EnvSetting:
 def _checked_secret(name: str, node: Node, secret: bool) -> bool:
     if secret and not (isinstance(node.value, dict) and node.get("value") is None):
         raise node.fail(
-            f"`{name}` looks like a secret: it must not stand in a file", "write {secret: true} and export it"
+            f"`{name}` looks like a secret and must not be in a file",
+            f"write `{name}: {{secret: true}}` and export {name}",
         )
     return secret
 
@@ -226,7 +227,7 @@ def _accepted(node: Node) -> Accepted:
     try:
         day = date.fromisoformat(until.text()) if until else None
     except ValueError as error:
-        raise until.fail(f"`{until.text()}` is not a date", "write 2027-03-31") from error  # type: ignore[union-attr]
+        raise until.fail(f"`{until.text()}` is not a date", "write e.g. 2027-03-31") from error  # type: ignore[union-attr]
     reason = node.need("reason").text().strip()
     return Accepted(
         id=node.need("id").text(), reason=reason, where=node.where, until=day, owner=owner.text() if owner else ""

@@ -1,7 +1,7 @@
-"""profiles/*.yaml → Profile: `extends` resolved, every value with the place it came from.
+"""Resolve a profile from its YAML file and its parents; every value keeps the file and line it came from.
 
-A profile says what to serve and with which flags; where it runs is the inventory's business (`hosts`), what the
-host's engine makes of it is `plan`'s.
+A profile names a model and its flags. The inventory (`launcher.transport.inventory`) decides where it runs, and
+`launcher.plan` translates it for the engine on that host.
 """
 
 from __future__ import annotations
@@ -28,50 +28,55 @@ from launcher.profile.file import (
 )
 from launcher.secrets import FROM_ENV, is_secret
 
-_LEAK = "{}: a secret on the command line can be read by everyone on this machine"
+_LEAK = "{}: a secret on the command line is visible to every user of this machine"
 
 
-def search_path(given: Path | None = None) -> tuple[Path, ...]:
-    """Folders in which profiles are looked for, nearest first."""
+def search_path(first: Path | None = None) -> tuple[Path, ...]:
+    """Return the folders to search for profiles, nearest first: `first`, ./profiles, the user's, the shipped ones."""
     config = Path(os.environ.get("XDG_CONFIG_HOME", "") or Path.home() / ".config")
     folders = [Path("profiles"), config / "sglang-launcher" / "profiles", *map(Path, bundled_profiles.__path__)]
-    return tuple([given, *folders] if given else folders)
+    return tuple([first, *folders] if first else folders)
 
 
 def available(folders: Iterable[Path]) -> dict[str, Path]:
-    """Name → file of every profile that is not hidden by a nearer one of the same name; `_base/x` included."""
-    found: dict[str, Path] = {}
+    """Map the name of each profile to its file, `_base/x` included. A nearer folder hides the same name further on."""
+    profiles: dict[str, Path] = {}
     for folder in folders:
         for path in sorted(folder.rglob("*.yaml")):
-            found.setdefault(path.relative_to(folder).with_suffix("").as_posix(), path)
-    return found
+            profiles.setdefault(path.relative_to(folder).with_suffix("").as_posix(), path)
+    return profiles
 
 
 def resolve(name: str, folders: Iterable[Path], known: Mapping[str, Path] | None = None) -> Profile:
-    """The profile of that name, or at that path when it ends in .yaml. Raises ProfileError, UsageError.
+    """Return the profile of that name, or the one in that file if `name` ends in .yaml or .yml.
 
-    `known` is what `available` says of the folders, for those who ask often.
+    `known` is the result of `available(folders)`; a caller that resolves many profiles passes it to save the search.
+    Raises ProfileError for a malformed file, and UsageError for an unknown name.
     """
     known = available(folders) if known is None else known
     try:
         if name.endswith((".yaml", ".yml")):
             path = Path(name)
             if not path.exists():
-                raise UsageError(f"no such file: {name}")
+                raise UsageError(f"profile file `{name}` does not exist", hint="`launch list` lists the known profiles")
             return _resolve(path.stem, path, known, ())
         if name not in known:
             names = [item for item in known if not item.startswith("_")]
-            raise UsageError(f"no profile named `{name}`", hint=did_you_mean(name, names) or "`launch list` shows all")
+            hint = did_you_mean(name, names) or "`launch list` lists the known profiles"
+            raise UsageError(f"no profile named `{name}`", hint=hint)
         return _resolve(name, known[name], known, ())
     except YamlError as error:
         raise ProfileError(error.message, where=error.where, hint=error.hint) from error
 
 
 def override(profile: Profile, sets: Iterable[str], unsets: Iterable[str], envs: Iterable[str]) -> Profile:
-    """The profile changed by `--set flag=value`, `--unset flag`, `--env NAME=VALUE` (NAME alone: taken from here)."""
+    """Return the profile with `--set flag=value`, `--unset flag` and `--env NAME=VALUE` applied.
+
+    `--env NAME` without a value takes it from the launcher's environment. Raises UsageError.
+    """
     flags, env = dict(profile.flags), dict(profile.env)
     for text in sets:
-        name, given, value = text.partition("=")
+        name, equals, value = text.partition("=")
         name = name.strip().lstrip("-").replace("_", "-")
         if not name:
             raise UsageError(f"--set {text}: expected flag=value")
@@ -79,21 +84,21 @@ def override(profile: Profile, sets: Iterable[str], unsets: Iterable[str], envs:
             raise UsageError(
                 _LEAK.format(f"--set {name}=…"), hint=f"export it as NAME and pass `--set {name}=env:NAME`"
             )
-        flags[name] = Setting(value=_typed(value, f"--set {name}") if given else True, where=f"--set {text}")
+        flags[name] = Setting(value=_typed(value, f"--set {name}") if equals else True, where=f"--set {text}")
     for name in unsets:
         if flags.pop(name.strip().lstrip("-").replace("_", "-"), None) is None:
             raise UsageError(f"--unset {name}: the profile does not set it", hint=did_you_mean(name, flags))
     for text in envs:
-        name, given, value = text.partition("=")
-        secret = not given or is_secret(name)
-        if secret and given:
+        name, equals, value = text.partition("=")
+        secret = not equals or is_secret(name)
+        if secret and equals:
             raise UsageError(_LEAK.format(f"--env {name}=…"), hint=f"export {name} and pass `--env {name}`")
         env[name] = EnvSetting(value=value, where=f"--env {name}", secret=secret)
     return replace(profile, flags=flags, env=env)
 
 
 def for_engine(profile: Profile, version: str | None) -> Profile:
-    """The profile as that release gets it: values whose `engine` range leaves it out are gone."""
+    """Return the profile for one release, without the values whose `engine` range excludes that release."""
     return replace(
         profile,
         flags={name: item for name, item in profile.flags.items() if item.engine.contains(version)},
@@ -103,9 +108,9 @@ def for_engine(profile: Profile, version: str | None) -> Profile:
 
 def _resolve(name: str, path: Path, known: Mapping[str, Path], chain: tuple[str, ...]) -> Profile:
     node = read(path)
-    node.mapping(KEYS, "key of a profile")
+    node.mapping(KEYS, "profile key")
     if name in chain:
-        raise node.fail(f"`extends` goes in a circle: {' → '.join((*chain, name))}")
+        raise node.fail(f"`extends` forms a cycle: {' → '.join((*chain, name))}")
     base = Profile(name=name, path=str(path))
     for parent in _parents(node):
         where = parent.text()
@@ -123,15 +128,14 @@ def _parents(node: Node) -> list[Node]:
 
 
 def _merge(base: Profile, over: Profile, node: Node | None = None) -> Profile:
-    """`over` on top of `base`; a flag or variable that the node sets to null is taken away."""
+    """Merge `over` onto `base`, and remove each flag or variable that the node sets to null."""
     flags, env = {**base.flags, **over.flags}, {**base.env, **over.env}
     if node is not None:
         for section, merged in (("flags", flags), ("env", env)):
             for name, value in children(node, section).items():
                 if value.value is None and merged.pop(flag_name(name) if section == "flags" else name, None) is None:
-                    raise YamlError(
-                        f"`{name}: null` takes away what no parent sets", node.need(section).key_where(name)
-                    )
+                    message = f"`{name}: null` removes nothing: no parent profile sets `{name}`"
+                    raise YamlError(message, node.need(section).key_where(name))
     return replace(
         over,
         parents=(*over.parents, *(item for item in base.parents if item not in over.parents)),

@@ -1,4 +1,4 @@
-"""The schema that editors use agrees with what the program itself accepts."""
+"""The editor schema accepts and rejects the same profiles as the parser."""
 
 import json
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_every_shipped_profile_fits(name: str, validator: jsonschema.Draft202012
         {"expect": {"speed": {"margins": 0.1}}},
     ],
 )
-def test_what_the_program_refuses_is_marked_while_typing(
+def test_the_schema_rejects_what_the_parser_refuses(
     wrong: dict[str, object], validator: jsonschema.Draft202012Validator
 ) -> None:
     assert not validator.is_valid(wrong)
@@ -89,26 +89,26 @@ EXPECTATIONS = [
 
 
 @pytest.mark.parametrize("expect", EXPECTATIONS, ids=lambda expect: json.dumps(expect)[:60])
-def test_an_expectation_is_marked_exactly_where_it_is_refused(
+def test_the_schema_and_the_parser_agree_on_each_expectation(
     expect: dict[str, object], validator: jsonschema.Draft202012Validator
 ) -> None:
     try:
         parse_expect(expect)
     except ExpectError:
-        taken = False
+        accepted = False
     else:
-        taken = True
+        accepted = True
     plain = {name: value for name, value in expect.items() if value is not None}
-    assert validator.is_valid({"expect": plain}) is taken
+    assert validator.is_valid({"expect": plain}) is accepted
 
 
 def test_every_expectation_is_completed_with_a_description_and_documented() -> None:
-    shown = profile_schema(load())["properties"]["expect"]["properties"]
+    schemas = profile_schema(load())["properties"]["expect"]["properties"]
     page = (PROFILES.parent / "docs" / "validation.md").read_text()
-    assert list(shown) == list(KEYS)
+    assert list(schemas) == list(KEYS)
     for name, key in KEYS.items():
-        assert shown[name]["description"] == key.text != ""
-        inside = shown[name]["additionalProperties"]["anyOf"][0] if key.kind is Kind.NAMED else shown[name]
+        assert schemas[name]["description"] == key.text != ""
+        inside = schemas[name]["additionalProperties"]["anyOf"][0] if key.kind is Kind.NAMED else schemas[name]
         for part, inner in key.parts.items():
             assert inside["properties"][part]["description"] == inner.text != ""
         assert f"`{name}`" in page
@@ -120,7 +120,7 @@ def test_the_shipped_schema_is_the_generated_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expect", "said"),
+    ("expect", "message"),
     [
         ("accuracy: {gsm8k: {at-least: 0.5}}", "unknown name `gsm8k` in `expect.accuracy`"),
         ("also: [spead]", "did you mean `speed`?"),
@@ -128,9 +128,9 @@ def test_the_shipped_schema_is_the_generated_one() -> None:
         ("timeout: soon", "is not a number"),
     ],
 )
-def test_a_faulty_expectation_is_refused_where_it_is_written(tmp_path: Path, expect: str, said: str) -> None:
+def test_a_faulty_expectation_is_refused_where_it_is_written(tmp_path: Path, expect: str, message: str) -> None:
     path = tmp_path / "p.yaml"
     path.write_text(f"flags: {{model-path: /m}}\nexpect:\n  {expect}\n")
     with pytest.raises(YamlError) as caught:
         parse_profile("p", str(path), read(path))
-    assert said in str(caught.value) and caught.value.where.endswith("p.yaml:3:3")
+    assert message in str(caught.value) and caught.value.where.endswith("p.yaml:3:3")

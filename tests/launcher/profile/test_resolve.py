@@ -34,7 +34,7 @@ def test_later_parent_wins_over_earlier(tmp_path: Path) -> None:
     assert resolve("c", folders).flags["x"].value == "2"
 
 
-def test_null_takes_a_flag_of_the_parent_away(tmp_path: Path) -> None:
+def test_null_removes_a_flag_of_the_parent(tmp_path: Path) -> None:
     folders = write(tmp_path, a="flags: {x: 1, y: 2}\nenv: {A: '1'}", b="extends: a\nflags: {x: null}\nenv: {A: null}")
     profile = resolve("b", folders)
     assert list(profile.flags) == ["y"]
@@ -44,14 +44,14 @@ def test_null_takes_a_flag_of_the_parent_away(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "where", "message", "hint"),
     [
-        ("flagz: {}", ":1:1", "unknown key of a profile `flagz`", "`flags`"),
+        ("flagz: {}", ":1:1", "unknown profile key `flagz`", "`flags`"),
         ("flags:\n  a: 1\n  a: 2\n", ":3:3", "given twice (first on line 2)", ""),
         ("flags: [1]", ":1:8", "expected a mapping, found a list", ""),
         ("extends: nobody", ":1:10", "no profile named `nobody`", ""),
-        ("extends: p", ":1:1", "goes in a circle", ""),
+        ("extends: p", ":1:1", "forms a cycle", ""),
         ("engine: yes please", ":1:9", "is not a version range", "'>=0.5.10,<0.5.20'"),
         ("flags: {a: {b: 1}}", ":1:13", "unknown key `b`", ""),
-        ("flags: {a: null}", ":1:9", "takes away what no parent sets", ""),
+        ("flags: {a: null}", ":1:9", "no parent profile sets `a`", ""),
         ("flags:\n  api-key: abc", ":2:12", "is a secret", "env:NAME"),
         ("env: {HF_TOKEN: abc}", ":1:17", "looks like a secret", "secret: true"),
         ("accept: [{id: x}]", ":1:10", "`reason` is missing", ""),
@@ -105,11 +105,11 @@ def test_command_line_overrides_and_their_types(tmp_path: Path) -> None:
     assert changed.env["A"].value == "b"
 
 
-def test_a_secret_on_the_command_line_is_refused_and_its_name_alone_is_taken(tmp_path: Path) -> None:
+def test_a_secret_on_the_command_line_is_refused_unless_only_its_name_is_passed(tmp_path: Path) -> None:
     profile = resolve("a", write(tmp_path, a="flags: {x: 1}"))
-    with pytest.raises(UsageError, match="can be read by everyone"):
+    with pytest.raises(UsageError, match="visible to every user"):
         override(profile, [], [], ["HF_TOKEN=abc"])
-    with pytest.raises(UsageError, match="can be read by everyone"):
+    with pytest.raises(UsageError, match="visible to every user"):
         override(profile, ["api-key=abc"], [], [])
     assert override(profile, [], [], ["HF_TOKEN"]).env["HF_TOKEN"].secret
     assert override(profile, ["api-key=env:K"], [], []).flags["api-key"].value == "env:K"
