@@ -1,1 +1,1 @@
-"""What will be started: the plan, its shell script, and the facts it was judged by. Pure."""
+"""What a launch will start: the plan, its shell script, and the facts that rules judge it by. Pure."""

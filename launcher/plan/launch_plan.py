@@ -1,4 +1,8 @@
-"""Profile × host facts × flag schema → LaunchPlan. Pure: everything needed to repeat the launch, and no secret."""
+"""Turn a profile, host facts and a flag schema into a LaunchPlan. Pure.
+
+A plan contains everything needed to repeat the launch except the values of secrets.
+`launcher.plan.launch_script` writes its shell script.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +21,13 @@ from launcher.profile.file import Profile
 from launcher.secrets import FROM_ENV, is_secret
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", "30000"
-# Without it a `print` of the engine reaches the log only when it ends; SPT_NOENV keeps /proc/PID/environ readable,
-# where the run id is looked for (setproctitle overwrites it otherwise).
+# Without PYTHONUNBUFFERED, output of the engine's `print` reaches the log only when the engine ends. Without SPT_NOENV,
+# setproctitle overwrites /proc/PID/environ, where the launcher looks up the run id of a process.
 ALWAYS_ENV = {"PYTHONUNBUFFERED": "1", "SPT_NOENV": "1"}
 
 
 class LaunchPlan(Struct, frozen=True, kw_only=True):
-    """One launch on one host, fully decided."""
+    """One fully resolved launch of one profile on one host."""
 
     profile: str
     digest: str
@@ -31,9 +35,9 @@ class LaunchPlan(Struct, frozen=True, kw_only=True):
     engine: str  # version on the host
     python: str
     work_dir: str
-    flags: Mapping[str, FlagValue]  # as spelled for that engine, without dashes, secrets left out
+    flags: Mapping[str, FlagValue]  # under this engine's names, without dashes and without secrets
     env: Mapping[str, str]
-    secret_env: tuple[str, ...] = ()  # names; values are fetched when the run starts
+    secret_env: tuple[str, ...] = ()  # names; the launcher fetches their values when the run starts
     secret_flags: Mapping[str, str] = field(default_factory=dict)  # flag → variable that holds its value
     model_path: str = ""
     served_name: str = ""
@@ -43,7 +47,7 @@ class LaunchPlan(Struct, frozen=True, kw_only=True):
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """The engine's command line. `sglang.launch_server` exists in every release."""
+        """The engine's command line. The module `sglang.launch_server` exists in every release."""
         words = [self.python, "-m", "sglang.launch_server"]
         if self.secret_flags:
             words += ["--config", "secrets.yaml"]
@@ -51,41 +55,45 @@ class LaunchPlan(Struct, frozen=True, kw_only=True):
 
     @property
     def flag_words(self) -> tuple[str, ...]:
-        """Its flags alone, without secret ones: these come in a file that is only there at a launch."""
+        """The flags of the command line without secret ones, whose file exists only during a launch."""
         return tuple(word for name, value in self.flags.items() for word in render_flag(name, value))
 
     @property
     def probe_host(self) -> str:
-        """The address at which the host itself reaches the server."""
+        """The address at which the host reaches its own server."""
         return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self.server_host, self.server_host)
 
     def to_json(self) -> dict[str, Any]:
-        """As stored in the Run."""
+        """The plan as JSON data, in the form that a Run stores."""
         return {**asdict(self), "argv": list(self.argv), "command_line": shlex.join(self.argv)}
 
 
 def from_json(data: Mapping[str, Any]) -> LaunchPlan:
-    """The plan of a stored Run."""
+    """Return the plan that a Run stored with `to_json`."""
     fields = {name: data[name] for name in LaunchPlan.__struct_fields__ if name in data}
     fields["secret_env"] = tuple(fields.get("secret_env", ()))
     return LaunchPlan(**fields)
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """Where the engine is, as the plan needs it."""
+    """The host and its engine: version, interpreter, working folder, and environment from the inventory."""
 
     host: str
     engine: str  # version
     python: str
     work_dir: str
-    home: str = ""  # what `~` means there
+    home: str = ""  # home folder on the host, which replaces `~`; empty if unknown
     env: Mapping[str, str] = field(default_factory=dict)
 
 
 def make_plan(profile: Profile, schema: FlagSchema, target: Target) -> LaunchPlan:
-    """The plan. Raises PlanRefused when the profile cannot be launched at all, whatever the engine may say."""
+    """Return the plan. Raises PlanRefused for a profile that no engine can launch: abstract, or an invalid port."""
     if profile.abstract:
-        raise PlanRefused(f"`{profile.name}` is abstract: it only serves to be extended", where=profile.path)
+        raise PlanRefused(
+            f"profile `{profile.name}` is abstract: other profiles extend it, and it cannot be launched",
+            where=profile.path,
+            hint="`launch list` lists the profiles that can be launched",
+        )
     flags = {name: _at_home(value, target.home) for name, value in offline_flags(profile).items()}
     secret_flags = {name: str(value).removeprefix(FROM_ENV) for name, value in flags.items() if is_secret(name)}
     spelled, renamed = spell({name: value for name, value in flags.items() if name not in secret_flags}, schema)
@@ -110,7 +118,7 @@ def make_plan(profile: Profile, schema: FlagSchema, target: Target) -> LaunchPla
 
 
 def offline_flags(profile: Profile) -> dict[str, FlagValue]:
-    """Every flag the engine will get, before a host is known: the profile's, its model's, and where to listen."""
+    """Return every flag of the launch before a host is known: the profile's, its model's, and the listen address."""
     flags: dict[str, FlagValue] = {name: item.value for name, item in profile.flags.items()}
     if "model-path" not in flags and "model" not in flags and "path" in profile.model:
         flags = {"model-path": profile.model["path"].value, **flags}
@@ -131,59 +139,62 @@ def hardware(profile: Profile) -> dict[str, Any]:
 
 
 def _at_home(value: FlagValue, home: str) -> FlagValue:
-    """`~/x` as the host's home has it: neither the engine nor a quoted word expands it."""
+    """Expand `~/x` with the host's home folder: neither the engine nor the shell expands it in a quoted word."""
     return home + value[1:] if home and isinstance(value, str) and value.startswith("~/") else value
 
 
 def spell(flags: Mapping[str, FlagValue], schema: FlagSchema) -> tuple[dict[str, FlagValue], dict[str, str]]:
-    """Flags under the names of this engine, and those renamed (old → here). Unknown ones stay as they are typed."""
+    """Return the flags under this engine's names, and the renamed flags (name in the profile → name in this engine).
+
+    Unknown flags keep the name in the profile.
+    """
     spelled: dict[str, FlagValue] = {}
     renamed = {}
     for name, value in flags.items():
         if value is False:
             spelled.update(switched_off(name, schema))
             continue
-        here = schema.spell(name) or name
-        if here != name:
-            renamed[name] = here
-        spelled[here] = value
+        engine_name = schema.spell(name) or name
+        if engine_name != name:
+            renamed[name] = engine_name
+        spelled[engine_name] = value
     return spelled, renamed
 
 
 def spelling_findings(renamed: Mapping[str, str], version: str) -> list[Finding]:
-    """One finding on all flags that a profile names otherwise than its release does: nothing to edit, but to know."""
+    """Report all flags whose name differs between profile and release in one info finding; it asks for no edit."""
     if not renamed:
         return []
     parts = []
-    for name, here in renamed.items():
+    for name, engine_name in renamed.items():
         span = flag_span(name)
         life = f", removed in {span.gone}" if span and span.gone and not _is_before(version, span.gone) else ""
-        parts.append(f"--{here} (the profile says --{name}{life})")
+        parts.append(f"--{engine_name} (in the profile: --{name}{life})")
     return [
         Finding(
             id="flag-spelled-for-release",
             severity=Severity.INFO,
             origin=Origin.PROFILE,
-            message=f"written for {version} as {', '.join(parts)}",
-            why="The launcher writes each flag as the release on the host names it; the values stay as they are.",
+            message=f"passed to SGLang {version} under another name: {', '.join(parts)}",
+            why="The launcher passes each flag under the name it has in the host's release; the values do not change.",
             subject=f"flag.{next(iter(renamed))}",
         )
     ]
 
 
 def _is_before(version: str, other: str) -> bool:
-    one, two = parse_version(version), parse_version(other)
-    return one is not None and two is not None and one < two
+    left, right = parse_version(version), parse_version(other)
+    return left is not None and right is not None and left < right
 
 
 def switched_off(name: str, schema: FlagSchema) -> dict[str, FlagValue]:
-    """`false`: the `--no-` form where the engine has one; elsewhere a switch is off when it is left out."""
-    found = schema.find(name).flag
-    return {f"no-{schema.spell(name) or name}": True} if found is not None and found.negatable else {}
+    """Return what `name: false` passes: the `--no-` form where the engine has one, otherwise nothing, which is off."""
+    flag = schema.find(name).flag
+    return {f"no-{schema.spell(name) or name}": True} if flag is not None and flag.negatable else {}
 
 
 def render_flag(name: str, value: FlagValue) -> list[str]:
-    """Words of one flag. A value that begins with a dash is joined with `=`, or argparse would take it for a flag."""
+    """Return the words of one flag. A value that begins with a dash is joined with `=`: argparse reads it as a flag."""
     match value:
         case True:
             return [f"--{name}"]
@@ -201,4 +212,5 @@ def _port(value: FlagValue, profile: Profile) -> int:
     if isinstance(value, str) and value.isdigit() and 0 < int(value) < 65536:
         return int(value)
     setting = profile.flags.get("port")
-    raise PlanRefused(f"`{value}` is not a port", where=setting.where if setting else profile.path)
+    where = setting.where if setting else profile.path
+    raise PlanRefused(f"`{value}` is not a port number (1 to 65535)", where=where)

@@ -1,6 +1,7 @@
-"""LaunchPlan → launch.sh, the script that runs on the host: readable, and re-runnable there by hand.
+"""Write launch.sh, the script that starts a LaunchPlan on the host: readable, and re-runnable there by hand.
 
-The only place where shell text is written. Values are quoted once, here; secrets come from a file beside the script.
+This is the only module that writes shell text. It quotes each value exactly once; secrets come from a file next to the
+script.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from launcher.plan.launch_plan import LaunchPlan, render_flag
 _HEAD = """\
 #!/bin/sh
 # Run {run}: profile {profile} ({digest}) on {host}, SGLang {engine}.
-# By hand, after the run has ended: sh launch.sh
-# Leaves here: server.log (output), pid (pid, start time, boot id of the engine), rc (its exit code).
+# To start it again by hand after the run has ended: sh launch.sh
+# Files it writes here: server.log (output), pid (pid, start time and boot id of the engine), rc (its exit code).
 set -u
 cd "$(dirname "$0")" || exit 111
 """
 
-# The lock stays with the engine (descriptor 9 is inherited), so that the port is taken for as long as it lives.
+# The engine inherits the lock (descriptor 9), so the port stays taken until the engine ends.
 _LOCK = """
 if ! (: >&9) 2>/dev/null; then
   exec 9>>{lock}
@@ -29,8 +30,8 @@ fi
 rm -f rc pid asked
 """
 
-# `trap :` and not `trap ''`: an ignored signal would be inherited by the engine, which then never drains. The engine
-# runs in the foreground of this script: in the background a shell would make it ignore SIGINT.
+# `trap :` and not `trap ''`: the engine would inherit an ignored signal and never drain. The engine runs in the
+# foreground of this script: a shell makes a background process ignore SIGINT.
 _RUN = """
 trap : TERM INT HUP
 sh -c '
@@ -49,7 +50,7 @@ _FORGET = "rm -f secrets.env secrets.yaml\n"
 
 
 def launch_script(plan: LaunchPlan, run: str) -> str:
-    """Text of launch.sh."""
+    """Return the text of launch.sh."""
     head = _HEAD.format(
         run=run,
         profile=_comment(plan.profile),
@@ -65,7 +66,7 @@ def launch_script(plan: LaunchPlan, run: str) -> str:
 
 
 def secret_files(plan: LaunchPlan, values: Mapping[str, str]) -> dict[str, str]:
-    """Files that carry the secrets, for the run's folder, readable by the user alone."""
+    """Return name and text of the files with the secrets, to be stored in the run's folder for its user alone."""
     files = {}
     exported = [name for name in plan.secret_env if name not in plan.secret_flags.values()]
     if exported:
@@ -77,29 +78,29 @@ def secret_files(plan: LaunchPlan, values: Mapping[str, str]) -> dict[str, str]:
 
 
 def lock_path(plan: LaunchPlan) -> str:
-    """The file whose lock means: a run on this host has this port."""
+    """Return the path of the lock file on the host; its lock means that a run holds the port."""
     return f"{plan.work_dir}/locks/port-{plan.server_port}.lock"
 
 
 def run_folder(plan: LaunchPlan, run: str) -> str:
-    """The run's folder on the host."""
+    """Return the path of the run's folder on the host."""
     return f"{plan.work_dir}/runs/{run}"
 
 
 def tilde(path: str) -> str:
-    """A shell word for a path in which a leading `~` still means the home directory."""
+    """Return a shell word for a path in which a leading `~` still means the home directory."""
     if path == "~" or path.startswith("~/"):
         return '"$HOME"' + (shlex.quote(path[1:]) if len(path) > 1 else "")
     return shlex.quote(path)
 
 
 def yaml_text(value: str) -> str:
-    """A YAML double-quoted scalar (JSON strings are YAML)."""
+    """Return the text as a double-quoted YAML scalar (every JSON string is one)."""
     return json.dumps(value)
 
 
 def _words(plan: LaunchPlan) -> str:
-    """One flag per line, so that a diff of two scripts reads like a diff of two profiles."""
+    """The command line with one flag per line, so that a diff of two scripts reads like a diff of two profiles."""
     lines = [f"  {tilde(plan.python)} -m sglang.launch_server"]
     if plan.secret_flags:
         lines.append("    --config secrets.yaml")

@@ -1,4 +1,4 @@
-"""A plan names its secrets and holds none; who asks its server brings the key."""
+"""A plan names its secrets without their values; a request to its server takes the key from the environment."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ PLAN = LaunchPlan(
 )  # fmt: skip
 
 
-def test_the_engine_s_dry_run_is_given_no_file_that_is_only_there_at_a_launch() -> None:
+def test_flag_words_omit_the_secrets_file_that_exists_only_during_a_launch() -> None:
     assert PLAN.flag_words == ("--port", "30000")
     assert PLAN.argv[3:] == ("--config", "secrets.yaml", "--port", "30000")
 
 
-def test_the_key_of_a_planned_server_comes_from_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_of_a_planned_server_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SERVER_KEY", raising=False)
     assert planned(LocalTransport(), PLAN).api_key is None
     monkeypatch.setenv("SERVER_KEY", "sk-1")

@@ -1,4 +1,4 @@
-"""launch.sh: what a shell makes of it, not what it looks like."""
+"""launch.sh, judged by what a shell does with it, not by its text."""
 
 import json
 import subprocess
@@ -44,7 +44,7 @@ def plan(folder: Path, **changes: object) -> LaunchPlan:
 
 
 def run(folder: Path, made: LaunchPlan) -> tuple[int, list[Any]]:
-    """Run the script with a stand-in interpreter that writes down its arguments."""
+    """Run the script with a stand-in interpreter that records its arguments."""
     home = folder / "run"
     (folder / "locks").mkdir(exist_ok=True)
     home.mkdir(exist_ok=True)
@@ -64,19 +64,19 @@ def test_hostile_values_arrive_unchanged(
     folder = tmp_path_factory.mktemp("hostile")
     made = plan(folder, flags={f"flag-{index}": value for index, value in enumerate(values)}, env={"VALUE": variable})
     _, (words, seen) = run(folder, made)
-    rest = words[2:]  # after `-m sglang.launch_server`
+    words_left = words[2:]  # those after `-m sglang.launch_server`
     for index, value in enumerate(values):
         expected = str(Path.home()) + value[1:] if value == "~" or value.startswith("~/") else value
-        if rest[0] == f"--flag-{index}":
-            assert rest[1] == expected
-            rest = rest[2:]
+        if words_left[0] == f"--flag-{index}":
+            assert words_left[1] == expected
+            words_left = words_left[2:]
         else:
-            assert rest[0] == f"--flag-{index}={value}"
-            rest = rest[1:]
-    assert not rest and seen == variable
+            assert words_left[0] == f"--flag-{index}={value}"
+            words_left = words_left[1:]
+    assert not words_left and seen == variable
 
 
-def test_exit_code_and_identity_are_left_behind(tmp_path: Path) -> None:
+def test_the_script_writes_exit_code_and_process_identity(tmp_path: Path) -> None:
     run(tmp_path, plan(tmp_path))
     home = tmp_path / "run"
     assert (home / "rc").read_text() == "0\n"
@@ -86,7 +86,7 @@ def test_exit_code_and_identity_are_left_behind(tmp_path: Path) -> None:
     assert boot == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
-def test_a_failing_engine_leaves_its_code(tmp_path: Path) -> None:
+def test_a_failing_engine_leaves_its_exit_code(tmp_path: Path) -> None:
     home = tmp_path / "run"
     home.mkdir()
     (tmp_path / "locks").mkdir()
@@ -97,7 +97,7 @@ def test_a_failing_engine_leaves_its_code(tmp_path: Path) -> None:
     assert (home / "rc").read_text() == "42\n"
 
 
-def test_secrets_stand_in_files_of_their_own_and_never_in_the_script(tmp_path: Path) -> None:
+def test_secrets_are_in_separate_files_and_never_in_the_script(tmp_path: Path) -> None:
     made = plan(tmp_path, secret_env=("HF_TOKEN", "KEY"), secret_flags={"api-key": "KEY"}, flags={"port": "30000"})
     script = launch_script(made, "r1")
     files = secret_files(made, {"HF_TOKEN": "hf-very-secret", "KEY": 'k"e y'})
@@ -116,5 +116,5 @@ def test_a_value_that_begins_with_a_dash_is_joined_to_its_flag() -> None:
 
 
 def test_home_is_expanded_on_the_host_and_nothing_else_is() -> None:
-    shown = subprocess.run(["sh", "-c", f"printf %s {tilde('~/a b$(id)')}"], capture_output=True, text=True, check=True)
-    assert shown.stdout == str(Path.home()) + "/a b$(id)"
+    done = subprocess.run(["sh", "-c", f"printf %s {tilde('~/a b$(id)')}"], capture_output=True, text=True, check=True)
+    assert done.stdout == str(Path.home()) + "/a b$(id)"
