@@ -1,1 +1,1 @@
-"""Use cases around a log: one log, one run, the host's own evidence, unknown failures."""
+"""Diagnose failures: from a log, a run, evidence on the host, or all unexplained runs together."""

@@ -1,5 +1,7 @@
-"""An unknown failure becomes the folder of a new cause, for its author to complete. The texts are
-`checks.during.proposed_entry`."""
+"""Turn an unexplained failure into a proposed cause: a folder that its author completes by hand.
+
+`checks.during.proposed_entry` makes the text of its files.
+"""
 
 from __future__ import annotations
 
@@ -20,30 +22,31 @@ from launcher.secrets import Masker
 
 
 def scaffold_run(run: Run, name: str, folder: Path) -> Path:
-    """A draft out of a run's log and what the run knows of its launch."""
+    """Write a proposed cause from a run's log and its launch facts. Returns the new folder; raises UsageError."""
     plan = run.read("plan") or {}
     return _scaffold(str(run.log), known(run), str(plan.get("engine", "")), name, folder)
 
 
 def scaffold_log(log: str, name: str, folder: Path, engine: str = "") -> Path:
-    """A draft out of a log file."""
+    """Write a proposed cause from a log file. Returns the new folder; raises UsageError."""
     return _scaffold(log, {}, engine, name, folder)
 
 
 def _scaffold(log: str, facts: dict[str, Any], engine: str, name: str, folder: Path) -> Path:
-    """Write the draft; its folder. Raises UsageError: a bad name, nothing to draft from, a folder that is there."""
+    """Write the folder. Raises UsageError: invalid name, no unexplained failure, or the folder already exists."""
     target = folder / name
     if target.exists():
-        raise UsageError(f"{target} is already there", hint="choose another name")
+        raise UsageError(f"folder `{target}` already exists", hint="choose another name for the cause")
     index = knowledge_cache.index()
     reading = read(scan(chunks(log), index.words), index, facts, engine)
     try:
         files = draft(reading, name)
     except NothingOpen as error:
-        raise UsageError(f"nothing to draft from: {headline(diagnose(reading))}", hint=str(error)) from error
+        message = f"the log contains no unexplained failure: {headline(diagnose(reading))}"
+        raise UsageError(message, hint=str(error)) from error
     except ValueError as error:
         raise UsageError(str(error), hint="e.g. radix-cache-lost-after-retraction") from error
-    mask = Masker()  # a log that was not copied by a run still echoes what the engine was given
+    mask = Masker()  # a log that no run has copied still echoes the secrets among the engine's arguments
     target.mkdir(parents=True)
     for file, text in files.items():
         (target / file).write_text("".join(mask(line) for line in text.splitlines(keepends=True)))

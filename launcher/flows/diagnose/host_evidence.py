@@ -1,6 +1,6 @@
-"""What the host knows of a run besides its log: the kernel's own words, and a log too large to copy.
+"""Collect evidence on a run from its host: the kernel log, and a server log that is too large to copy.
 
-Asked for by `diagnose run --host-evidence` and `--remote`; the judging is `flows.diagnosing` and `checks`.
+`diagnose run --host-evidence` and `--remote` request it; `flows.diagnose.run_diagnosis` and `checks` judge it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from launcher.secrets import Masker
 from launcher.transport.answers import ask, document, output
 from launcher.transport.base import Transport
 
-MARGIN = 90.0  # seconds around a run in which the kernel may have spoken about it
-MOST_BYTES = 16 << 20  # of a remote log that may travel
-_FILTER_SECONDS = 900.0  # 10 GB from a slow disk
+MARGIN = 90.0  # seconds before and after a run in which a kernel message may concern it
+MOST_BYTES = 16 << 20  # limit for the lines of a remote log that are transferred
+_FILTER_SECONDS = 900.0  # enough for 10 GB on a slow disk
 
 
 class KernelLog(Struct, frozen=True, kw_only=True):
-    """Lines of the host's kernel log in the time of a run, in the form of log records, and what could not be read."""
+    """The host's kernel log during a run, in the form of log records, and notes on what could not be read."""
 
     lines: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -35,29 +35,32 @@ class KernelLog(Struct, frozen=True, kw_only=True):
 def host_evidence(
     transport: Transport, run: Run, now: float, *, kernel: bool, words: Sequence[str] = ()
 ) -> HostEvidence:
-    """What the run's host says: its kernel log, and with `words` the run's log as it lies there.
+    """Return the evidence on the run's host: with `kernel` its kernel log, with `words` the run's log, filtered there.
 
-    What cannot be had is a note where our copy of the log can be judged instead; else an error: HostCommandFailed,
-    TransportTimeout, HostUnreachable.
+    A kernel log that cannot be read becomes a note. So does the run's log, if a local copy can be judged instead;
+    otherwise raises HostCommandFailed or TransportTimeout. Raises HostUnreachable.
     """
     notes = list[str]()
-    said, log = KernelLog(), None
+    kernel_part, log = KernelLog(), None
     try:
-        log, said_there = remote_log(transport, run, words) if words else (None, [])
-        notes += said_there
+        log, log_notes = remote_log(transport, run, words) if words else (None, [])
+        notes += log_notes
     except (HostCommandFailed, TransportTimeout) as error:
         if not has_log(run):
             raise
-        notes.append(f"{error.message}; the local copy of the log was judged")
+        notes.append(f"{error.message}; the local copy of the log was diagnosed instead")
     try:
-        said = kernel_log(transport, run, now) if kernel else said
+        kernel_part = kernel_log(transport, run, now) if kernel else kernel_part
     except (HostCommandFailed, TransportTimeout) as error:
         notes.append(f"the host's kernel log could not be read ({error.message})")
-    return HostEvidence(kernel=said.lines, notes=(*notes, *said.notes), log=log)
+    return HostEvidence(kernel=kernel_part.lines, notes=(*notes, *kernel_part.notes), log=log)
 
 
 def kernel_log(transport: Transport, run: Run, now: float) -> KernelLog:
-    """Ask the host's kernel log. Raises HostCommandFailed, HostUnreachable; no permission is a note."""
+    """Read the host's kernel log; a missing permission becomes a note.
+
+    Raises HostCommandFailed, HostUnreachable, TransportTimeout.
+    """
     info = run.info
     since = float(info.get("started") or info.get("created") or 0) - MARGIN
     until = float(info.get("ended") or now) + MARGIN
@@ -70,7 +73,7 @@ def kernel_log(transport: Transport, run: Run, now: float) -> KernelLog:
 
 
 def remote_log(transport: Transport, run: Run, words: Sequence[str]) -> tuple[Scanned, Sequence[str]]:
-    """What a diagnosis needs of the run's log on its host, chosen there, and notes on what could not be done.
+    """Filter the run's log on its host. Return the lines that a diagnosis needs, and notes on what could not be read.
 
     Raises HostCommandFailed, HostUnreachable, TransportTimeout.
     """
@@ -84,14 +87,15 @@ def remote_log(transport: Transport, run: Run, words: Sequence[str]) -> tuple[Sc
         "most": MOST_BYTES,
     }
     command = hostside.command("filter_log", arguments, python=run.plan.python, timeout=_FILTER_SECONDS)
-    body, mark, end = output(transport, command).rpartition(b"END {")
+    body, mark, trailer = output(transport, command).rpartition(b"END {")
     if not mark:
-        raise HostCommandFailed(f"`{command.label}` on {transport.name} did not come to its end", where=transport.name)
-    seen = document(transport, command, b"{" + end)
-    if seen.get("missing"):
-        raise HostCommandFailed(f"cannot read {path} on {transport.name}: {seen['missing']}", where=transport.name)
-    kept = from_numbered(_rows(body), lines=seen["lines"], size=seen["bytes"], dropped=seen["dropped"])
-    return kept, seen["notes"]
+        message = f"`{command.label}` on {transport.name} ended before its output was complete"
+        raise HostCommandFailed(message, where=transport.name)
+    totals = document(transport, command, b"{" + trailer)
+    if totals.get("missing"):
+        raise HostCommandFailed(f"cannot read {path} on {transport.name}: {totals['missing']}", where=transport.name)
+    kept = from_numbered(_rows(body), lines=totals["lines"], size=totals["bytes"], dropped=totals["dropped"])
+    return kept, totals["notes"]
 
 
 def _rows(body: bytes) -> Iterator[tuple[int, bytes]]:

@@ -1,4 +1,4 @@
-"""Explain a log with the knowledge that ships, kept ready in the user's cache. No output here (see `cli`)."""
+"""Diagnose a log with the shipped knowledge, which the user's cache keeps compiled. `cli` shows the result."""
 
 from __future__ import annotations
 
@@ -13,11 +13,16 @@ from launcher import knowledge_cache
 
 
 def diagnose_log(chunks: Iterable[bytes], known: Mapping[str, Any] | None = None, engine: str = "") -> Diagnosis:
-    """The diagnosis of one log, see `checks.during.diagnosis`. Raises YamlError when the knowledge is malformed."""
+    """Return the diagnosis of one log (see `checks.during.diagnosis`). Raises YamlError for malformed knowledge."""
     return diagnose_chunks(chunks, knowledge_cache.index(), known, engine)
 
 
-def diagnose_scanned(kept: Scanned, rest: bytes, known: Mapping[str, Any] | None = None, engine: str = "") -> Diagnosis:
-    """The same for a log whose host chose the lines that matter, and for what came `rest` besides."""
+def diagnose_scanned(
+    kept: Scanned, extra: bytes, known: Mapping[str, Any] | None = None, engine: str = ""
+) -> Diagnosis:
+    """Return the diagnosis of a log that was filtered on its host, followed by `extra`, such as its kernel log.
+
+    Raises YamlError for malformed knowledge.
+    """
     index = knowledge_cache.index()
-    return diagnose(read(joined(kept, scan([rest], index.words)), index, known, engine))
+    return diagnose(read(joined(kept, scan([extra], index.words)), index, known, engine))

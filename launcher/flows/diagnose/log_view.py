@@ -1,4 +1,4 @@
-"""What the log of a running server says that probes cannot see; apart, so that reading logs needs no HTTP."""
+"""What the log of a running server shows and probes cannot see. A separate module: reading logs needs no HTTP."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from checks.vocabulary import Match
 
 
 class LogView(Struct, frozen=True, kw_only=True):
-    """Open warnings of the ledger, and the decode lines with their speed."""
+    """The unresolved warnings of a log, and its decode lines with their speed."""
 
     ledger: tuple[Match, ...] = ()
     decode: tuple[DecodeLine, ...] = ()

@@ -1,4 +1,4 @@
-"""Diagnose a Run: its log together with everything the Run knows of the launch. Light: no SSH, no HTTP."""
+"""Diagnose a Run from its log and everything the Run stores about its launch. Needs neither SSH nor HTTP."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from launcher.run import run_wording
 from launcher.run.events import Activity
 from launcher.run.store import Run, State
 
-_STALL_KIND = {Activity.COMPILING: "compile", Activity.STOPPED: "stopped"}  # in a fingerprint; others: stall
+_STALL_KIND = {Activity.COMPILING: "compile", Activity.STOPPED: "stopped"}  # in a fingerprint; by default: stall
 
 
 class HostEvidence(Struct, frozen=True, kw_only=True):
-    """What the host reports besides our copy of the log, where `--host-evidence` or `--remote` asked for it."""
+    """What the host reports in addition to the local copy of the log, for `--host-evidence` or `--remote`."""
 
-    kernel: tuple[str, ...] = ()  # records of the kernel's log in the time of the run
+    kernel: tuple[str, ...] = ()  # records of the kernel log during the run
     notes: tuple[str, ...] = ()
-    log: Scanned | None = None  # the log as its host holds it, instead of our copy
+    log: Scanned | None = None  # the run's log, filtered on its host; replaces the local copy
 
 
 NO_EVIDENCE = HostEvidence()
 
 
 def diagnose_run(run: Run, evidence: HostEvidence = NO_EVIDENCE) -> Diagnosis:
-    """The diagnosis of a run's log; its gist is kept in the Run."""
+    """Return the diagnosis of a run's log, and store a summary of it in the Run."""
     engine = str((run.read("plan") or {}).get("engine", ""))
-    rest = "".join(f"\n{line}" for line in evidence.kernel).encode()
+    kernel = "".join(f"\n{line}" for line in evidence.kernel).encode()
     if evidence.log is None:
-        diagnosis = diagnose_log(chain(chunks(str(run.log)), [rest]), known(run), engine)
+        diagnosis = diagnose_log(chain(chunks(str(run.log)), [kernel]), known(run), engine)
     else:
-        diagnosis = diagnose_scanned(evidence.log, rest, known(run), engine)
+        diagnosis = diagnose_scanned(evidence.log, kernel, known(run), engine)
     notes = (*diagnosis.notes, *evidence.notes, *(evidence.kernel[:8] if diagnosis.cause is None else ()))
     diagnosis = of_run(run, replace(diagnosis, notes=notes))
     run.write("diagnosis", _gist(diagnosis))
@@ -47,8 +47,7 @@ def diagnose_run(run: Run, evidence: HostEvidence = NO_EVIDENCE) -> Diagnosis:
 
 
 def of_run(run: Run, diagnosis: Diagnosis) -> Diagnosis:
-    """The diagnosis of a log in view of how its run ended: a run that died or stalled did not go well, whatever the log
-    shows."""
+    """Return the diagnosis corrected by how the run ended: a crash or stall is a failure, whatever the log shows."""
     event = stall_of(run)
     if event is not None:
         return _stalled(event, diagnosis)
@@ -59,12 +58,12 @@ def of_run(run: Run, diagnosis: Diagnosis) -> Diagnosis:
 
 
 def has_log(run: Run) -> bool:
-    """Whether our copy of a run's log holds anything."""
+    """Return whether the local copy of the run's log exists and is not empty."""
     return run.log.exists() and run.log.stat().st_size > 0
 
 
 def stall_of(run: Run) -> dict[str, Any] | None:
-    """The last Stalled or Overdue event of a run after which nothing moved; None for one that went on."""
+    """Return the last Stalled or Overdue event of a run that made no progress after it; None if the run continued."""
     if run.state not in (State.STALLED, State.TIMED_OUT):
         return None
     last = None
@@ -78,7 +77,7 @@ def stall_of(run: Run) -> dict[str, Any] | None:
 
 
 def log_view(run: Run, fresh: bytes = b"") -> LogView:
-    """What validation needs of a run's log. `fresh`: bytes beyond our copy."""
+    """Return what validation needs from a run's log. `fresh`: bytes of the log after the end of the local copy."""
     if not run.log.exists():
         return LogView()
     engine = str((run.read("plan") or {}).get("engine", ""))
@@ -87,14 +86,14 @@ def log_view(run: Run, fresh: bytes = b"") -> LogView:
 
 
 def known(run: Run) -> dict[str, Any]:
-    """What a Run knows besides its log, in the form of a facts file."""
+    """Return what a Run stores about its launch, without the log, in the form of a facts file."""
     launch = run.read("launch") or {}
     observed = launch.get("observed") or ({"kind": "hang"} if stall_of(run) else None)
     return {**launch, "engine_version": launch.get("engine"), "observed": observed}
 
 
 def _stalled(event: dict[str, Any], diagnosis: Diagnosis) -> Diagnosis:
-    """What the processes did is evidence of its own; it leads where the log names no failure."""
+    """Report what the processes were doing: as the headline if the log shows no failure, otherwise as a note."""
     note = run_wording.stall_note(event)
     if diagnosis.verdict in (LogVerdict.CAUSE, LogVerdict.UNKNOWN) and not diagnosis.observed:
         return replace(diagnosis, notes=(*diagnosis.notes, note))

@@ -1,4 +1,4 @@
-"""Failures that no signature names, over all runs: those with one fingerprint are one open question."""
+"""Group the unexplained failures of all runs: runs with the same fingerprint are one failure to explain."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BAD = frozenset({State.CRASHED, State.STALLED, State.TIMED_OUT, State.LOST})
 
 
 class Unknown(Struct, frozen=True, kw_only=True):
-    """One fingerprint."""
+    """One failure that no known cause explains, identified by its fingerprint, and the runs that show it."""
 
     fingerprint: str
     sentence: str
@@ -25,24 +25,27 @@ class Unknown(Struct, frozen=True, kw_only=True):
 
 
 def unknowns(runs: Iterable[Run]) -> tuple[Unknown, ...]:
-    """Grouped by fingerprint, the most frequent first. `runs`: newest first. A run never diagnosed is diagnosed now."""
+    """Return the unexplained failures, the most frequent first. `runs` must be sorted newest first.
+
+    A failed run that was never diagnosed is diagnosed now.
+    """
     groups: dict[str, list[tuple[Run, dict[str, Any]]]] = {}
     for run in runs:
         gist = _gist(run)
         if gist and gist.get("verdict", LogVerdict.UNKNOWN) == LogVerdict.UNKNOWN and not gist["cause"]:
             groups.setdefault(gist["fingerprint"] or "without fingerprint", []).append((run, gist))
-    found = (_unknown(name, members) for name, members in groups.items())
-    return tuple(sorted(found, key=lambda item: (-len(item.runs), item.fingerprint)))
+    failures = (_unknown(name, members) for name, members in groups.items())
+    return tuple(sorted(failures, key=lambda item: (-len(item.runs), item.fingerprint)))
 
 
 def _gist(run: Run) -> dict[str, Any] | None:
     if not run.log.exists() or run.log.stat().st_size == 0:
         return None
-    found = run.read("diagnosis")
-    if found is None and run.state in _BAD:
+    stored = run.read("diagnosis")
+    if stored is None and run.state in _BAD:
         diagnose_run(run)
-        found = run.read("diagnosis")
-    return dict(found) if found else None
+        stored = run.read("diagnosis")
+    return dict(stored) if stored else None
 
 
 def _unknown(fingerprint: str, members: list[tuple[Run, dict[str, Any]]]) -> Unknown:

@@ -1,1 +1,1 @@
-"""Use cases around a start: launch, attach, stop, ask the engine."""
+"""Start a server and follow it: launch, attach, stop, and the engine's own dry run."""

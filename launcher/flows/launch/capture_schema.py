@@ -1,4 +1,4 @@
-"""The flag schema of an engine that is no known release, out of its own source: on a host, in a wheel or folder."""
+"""Read the flag schema of an engine that is not a known release from its source: on a host, in a wheel or a folder."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ from launcher.transport.inventory import Host
 
 
 def capture_host(transport: Transport, host: Host, python: str = "") -> dict[str, Any]:
-    """Schema document of the engine that the host's interpreter would import; nothing is imported there."""
+    """Return the schema document of the engine that the host's interpreter would import, without importing it.
+
+    Raises HostCommandFailed if that interpreter finds no engine or cannot read its source.
+    """
     words = (python or host.python or "python3", "-")
     command = Command(argv=words, label="schema", stdin=program_text().encode(), env=dict(host.env), timeout=60)
     result = transport.run(command)
     if result.exit != 0:
         reason = last_line(result.stderr)
-        raise HostCommandFailed(f"the engine's source on {host.name} cannot be read: {reason}", where=host.name)
+        raise HostCommandFailed(f"cannot read the engine's source on {host.name}: {reason}", where=host.name)
     return dict(document(transport, command, result.stdout))
 
 
 def capture_file(path: Path) -> dict[str, Any]:
-    """Schema document of a wheel or a source folder here. Raises UsageError when there is no engine in it."""
+    """Return the schema document of a local wheel or source folder. Raises UsageError if it contains no engine."""
     try:
         return describe(from_wheel(str(path)) if path.is_file() else from_root(str(path)))
     except (SourceError, OSError) as error:

@@ -1,7 +1,7 @@
-"""The engine's own dry run on the host: what it would refuse, and what it would change without being asked.
+"""Run the engine's own argument resolution on the host: which arguments it refuses, and which it silently changes.
 
-Ten seconds instead of five minutes: its argument resolution reads the checkpoint's configuration and asks the GPU for
-its capability, but loads no weights and allocates nothing.
+This takes ten seconds instead of five minutes: it reads the checkpoint's configuration and asks the GPU for its
+compute capability, but loads no weights and allocates nothing.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from launcher.transport.answers import last_line
 from launcher.transport.base import Command, Result, Transport
 
 MARK = b"sglang-launcher-dry-run:"
-TIMEOUT = 240.0  # seconds; importing the engine takes 3 to 25, on a network disk longer
+TIMEOUT = 240.0  # seconds; importing the engine takes 3 to 25, and longer from a network disk
 
-# A switch that the engine turns on by itself and that costs speed or memory: worth more than a note.
+# Switches that cost speed or memory: a warning, not a note, when the engine sets one that the profile does not.
 COSTLY = {
-    "disable_radix_cache": "the prefix cache is off: every request is computed from its first token",
+    "disable_radix_cache": "the radix cache is off: every request is prefilled from its first token",
     "disable_overlap_schedule": "the overlap scheduler is off: the GPU waits for the CPU between batches",
-    "disable_cuda_graph": "CUDA graphs are off: decoding is launch-bound",
+    "disable_cuda_graph": "CUDA graphs are off: decode is bound by kernel launches",
     "disable_custom_all_reduce": "custom all-reduce is off",
 }
 
 
 class DryRun(Struct, frozen=True, kw_only=True):
-    """What the engine said. `findings` holds its refusal, or the differences between asked and got."""
+    """The engine's answer. `findings` contains its refusal, or the arguments that it changed."""
 
     ok: bool
     findings: tuple[Finding, ...]
@@ -46,30 +46,34 @@ class DryRun(Struct, frozen=True, kw_only=True):
 
 
 def dry_run(transport: Transport, prepared: Prepared) -> DryRun:
-    """Run it. Raises HostCommandFailed when the engine's interpreter does not even start, TransportTimeout."""
+    """Let the engine resolve the plan's arguments on the host.
+
+    Raises HostCommandFailed if the engine's interpreter does not start or dies without an answer, and
+    TransportTimeout after TIMEOUT seconds.
+    """
     plan = prepared.plan
     arguments = {"argv": list(plan.flag_words), "env": dict(plan.env)}
     command = Command(
         argv=(plan.python, "-"),
         label="dry_run",
         stdin=hostside.bundle("dry_run", arguments),
-        env=dict(plan.env),  # PYTHONPATH and the like must be there before the interpreter starts
+        env=dict(plan.env),  # PYTHONPATH and similar variables must be set before the interpreter starts
         timeout=TIMEOUT,
     )
     result = transport.run(command)
     answer = _answer(result, transport.name)
     warnings = tuple(answer.get("warnings", ()))
     if answer["ok"]:
-        changed = differences(plan.flags, answer["effective"])
+        changes = differences(plan.flags, answer["effective"])
         return DryRun(
-            ok=True, findings=changed, effective=answer["effective"], warnings=warnings, seconds=result.seconds
+            ok=True, findings=changes, effective=answer["effective"], warnings=warnings, seconds=result.seconds
         )
     finding = refusal(answer, result, prepared)
     return DryRun(ok=False, findings=(finding,), warnings=warnings, seconds=result.seconds)
 
 
 def refusal(answer: Mapping[str, Any], result: Result, prepared: Prepared) -> Finding:
-    """The engine's refusal under the id of the cause that knows it, else as `engine-refuses-arguments`."""
+    """Return the refusal as a finding with the id of the cause that matches, otherwise `engine-refuses-arguments`."""
     text = refusal_text(answer, result)
     known = {
         "engine_version": prepared.plan.engine,
@@ -78,17 +82,17 @@ def refusal(answer: Mapping[str, Any], result: Result, prepared: Prepared) -> Fi
         "flags": prepared.launch.flags,
         "env": prepared.launch.env,
     }
-    found = diagnose_log([text.encode()], known, prepared.plan.engine)
-    cause = entry(found.cause.id) if found.cause else None
+    diagnosis = diagnose_log([text.encode()], known, prepared.plan.engine)
+    cause = entry(diagnosis.cause.id) if diagnosis.cause else None
     message = answer.get("message") or f"{answer.get('exception', 'refused')} without a message"
     if answer["kind"] == "usage":
         message = text.strip().splitlines()[-1]
     facts, _ = build(prepared.launch)
     return Finding(
-        id=found.cause.id if found.cause else "engine-refuses-arguments",
+        id=diagnosis.cause.id if diagnosis.cause else "engine-refuses-arguments",
         severity=Severity.ERROR,
         origin=Origin.ENGINE,
-        message=f"the engine's own check refuses: {' '.join(str(message).split())[:400]}",
+        message=f"the engine refuses these arguments: {' '.join(str(message).split())[:400]}",
         why=_why(answer, cause.why if cause else ""),
         evidence=(Evidence(text=text[-600:], source=str(answer.get("frame", ""))),),
         remedies=fitting(cause.remedies, facts, {}) if cause else (),
@@ -96,7 +100,7 @@ def refusal(answer: Mapping[str, Any], result: Result, prepared: Prepared) -> Fi
 
 
 def refusal_text(answer: Mapping[str, Any], result: Result) -> str:
-    """The refusal as it would stand in a log, for the signatures."""
+    """Return the refusal in the form that it has in a log, so that log patterns match it."""
     if answer["kind"] == "usage":
         lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
         return next((line for line in reversed(lines) if "error: " in line), "") + "\n"
@@ -111,40 +115,40 @@ def refusal_text(answer: Mapping[str, Any], result: Result) -> str:
 
 
 def differences(flags: Mapping[str, FlagValue], effective: Mapping[str, Any]) -> tuple[Finding, ...]:
-    """Asked → got: values that the engine replaced, and costly switches that it turned on by itself."""
-    found = []
+    """Return a finding for each flag value that the engine replaced, and for each costly switch that it set unasked."""
+    findings = []
     for name, value in flags.items():
         key = name.replace("-", "_")
         if key in effective and not same(value, effective[key]):
-            found.append(_difference(name, f"asked for --{name} {value}, the engine makes it {effective[key]}"))
+            findings.append(_difference(name, f"the engine changes `--{name} {value}` to `{effective[key]}`"))
     for key, meaning in COSTLY.items():
         if effective.get(key) is True and key.replace("_", "-") not in flags:
-            found.append(
+            findings.append(
                 Finding(
                     id="feature-silently-disabled",
                     severity=Severity.WARNING,
                     origin=Origin.ENGINE,
-                    message=f"the engine sets {key}: {meaning}",
+                    message=f"the engine sets `{key}` on its own: {meaning}",
                     subject=f"flag.{key.replace('_', '-')}",
                 )
             )
-    return tuple(found)
+    return tuple(findings)
 
 
-def same(asked: FlagValue, got: object) -> bool:
-    """Whether a flag as typed and a resolved value mean the same."""
-    if isinstance(asked, bool) or isinstance(got, bool):
-        return str(asked).lower() == str(got).lower()
-    if isinstance(asked, list):
-        return isinstance(got, list) and [str(item) for item in asked] == [str(item) for item in got]
-    if isinstance(got, int | float):
+def same(typed: FlagValue, resolved: object) -> bool:
+    """Return whether a flag value as typed means the same as the value that the engine resolved."""
+    if isinstance(typed, bool) or isinstance(resolved, bool):
+        return str(typed).lower() == str(resolved).lower()
+    if isinstance(typed, list):
+        return isinstance(resolved, list) and [str(item) for item in typed] == [str(item) for item in resolved]
+    if isinstance(resolved, int | float):
         try:
-            return float(str(asked)) == float(got)
+            return float(str(typed)) == float(resolved)
         except ValueError:
             return False
-    if isinstance(got, list):
-        return [str(asked)] == [str(item) for item in got]
-    return str(asked) == str(got) or (str(asked).startswith("~") and str(got).endswith(str(asked)[1:]))
+    if isinstance(resolved, list):
+        return [str(typed)] == [str(item) for item in resolved]
+    return str(typed) == str(resolved) or (str(typed).startswith("~") and str(resolved).endswith(str(typed)[1:]))
 
 
 def _difference(name: str, message: str) -> Finding:
@@ -167,5 +171,5 @@ def _answer(result: Result, host: str) -> dict[str, Any]:
     start = result.stdout.rfind(MARK)
     if start < 0:
         reason = last_line(result.stderr)
-        raise HostCommandFailed(f"the engine's dry run on {host} died (exit {result.exit}): {reason}", where=host)
+        raise HostCommandFailed(f"the engine's dry run on {host} failed (exit {result.exit}): {reason}", where=host)
     return dict(json.loads(result.stdout[start + len(MARK) :].split(b"\n")[0]))

@@ -1,4 +1,4 @@
-"""What every flow around a host works with, opened once by the command line and handed on as one record."""
+"""The services that every flow on a host uses. The command line opens them once and passes them on as one record."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from launcher.transport.base import Transport
 
 
 class Observer(Protocol):
-    """Who is informed of what happens, as it happens."""
+    """Receives the progress of a flow as it happens; the command line shows it."""
 
     def prepared(self, prepared: Prepared, run: Run | None) -> None:
-        """The plan is made and judged; `run` is None for a dry run."""
+        """Called when the plan has been made and judged. `run` is None for a dry run."""
 
     def event(self, event: Event) -> None:
-        """Something happened to the run."""
+        """Called for each event of the run."""
 
     def verdict(self, verdict: Verdict) -> None:
-        """A probe was judged."""
+        """Called for each probe that has been judged."""
 
     def say(self, text: str) -> None:
-        """One line about what is going on."""
+        """Called with one line of text on the current step."""
 
 
 class FlowContext(Struct, frozen=True, kw_only=True):
-    """The connection to the host, the runs of this machine, the time, and who is informed."""
+    """The connection to the host, the runs stored on this machine, the clock, and the observer."""
 
     transport: Transport
     store: RunStore

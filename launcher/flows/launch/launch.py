@@ -1,6 +1,6 @@
-"""Launch a profile: resolve → look → check → start → watch → prove ready → probe → verdict. The spine of the product.
+"""Launch a profile, the product's main flow: collect host facts, check, start, watch, prove ready, probe, judge.
 
-Straight-line code over Transport, Clock and RunStore. Nothing is printed here: an Observer is told.
+Straight-line code over Transport, Clock and RunStore. It prints nothing; an Observer receives its progress.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ WATCHED = (State.READY, State.VALIDATED)
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """What the command line may change about a launch."""
+    """The settings of a launch that the command line may change."""
 
     dry_run: bool = False
     detach: bool = False  # return as soon as the process runs
     validate: bool = True
-    ignore_findings: bool = False  # start although an error finding says it will not work
-    soak: float = 0.0  # seconds to go on probing once it is validated; 0: what the profile says
-    ask_engine: bool = True  # let the engine resolve its arguments on the host first, when it has not done so before
+    ignore_findings: bool = False  # start in spite of error findings
+    soak: float = 0.0  # seconds to keep probing after validation; 0: as the profile says
+    ask_engine: bool = True  # do the engine's own dry run on the host first, unless these arguments passed before
 
 
 class LaunchOutcome(Struct, frozen=True, kw_only=True):
@@ -57,16 +57,20 @@ class LaunchOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def healthy(self) -> bool:
-        """Ready, and every probe that was asked for passed."""
+        """Whether the server is ready and its validation, if there was one, passed."""
         return self.state in WATCHED and (self.validation is None or self.validation.outcome is Outcome.PASS)
 
 
 def launch(context: FlowContext, profile: Profile, host: Host, options: Options) -> LaunchOutcome:
-    """The whole launch. Raises LauncherError for what is not the run's own end (host unreachable, port taken…)."""
-    request = _requested(context, profile, options)
+    """Launch the profile on the host and return how it ended.
+
+    Raises ExpectError for a faulty `expect`, and LauncherError for failures outside the run itself (host unreachable,
+    port taken…).
+    """
+    request = _validation_request(context, profile, options)
     prepared = judged_by_engine(context, prepare(context.transport, profile, host, context.clock.now()), options)
     if options.dry_run:
-        return _shown(context, prepared)
+        return _report_dry_run(context, prepared)
     secrets = fetch(prepared.plan.secret_env)
     run = _record(context, prepared)
     context.observer.prepared(prepared, run)
@@ -74,29 +78,29 @@ def launch(context: FlowContext, profile: Profile, host: Host, options: Options)
         return _refuse(context, run, prepared)
     _start(context, prepared, run, secrets)
     if options.detach:
-        return LaunchOutcome(run=run, state=State.STARTING, reason="started; `launch attach` follows it")
-    return see_through(context, Watching(run, context, Masker(secrets.values())), request, probe=options.validate)
+        return LaunchOutcome(run=run, state=State.STARTING, reason=f"started; `launch attach {run.id}` follows it")
+    return follow_run(context, Watching(run, context, Masker(secrets.values())), request, probe=options.validate)
 
 
-def _requested(context: FlowContext, profile: Profile, options: Options) -> ValidationRequest:
-    """What the profile expects of the server, checked before anything is started. Raises ExpectError."""
+def _validation_request(context: FlowContext, profile: Profile, options: Options) -> ValidationRequest:
+    """What the profile expects of the server. Raises ExpectError, before anything is started."""
     request = request_from(profile.expectations, context.store, profile.path)
     return replace(request, expect=replace(request.expect, soak=options.soak)) if options.soak else request
 
 
 def judged_by_engine(context: FlowContext, prepared: Prepared, options: Options) -> Prepared:
-    """The preparation with the engine's own word on its arguments, where that is asked for and not known yet."""
+    """Add the engine's own dry run to the preparation, unless it is disabled or these arguments passed before."""
     if not options.ask_engine or prepared.errors or passed_before(context.store, prepared.plan):
         return prepared
     context.observer.say("asking the engine whether it accepts these arguments (takes as long as importing it)")
     return with_dry_run(prepared, dry_run(context.transport, prepared), context.clock.now().date())
 
 
-def _shown(context: FlowContext, prepared: Prepared) -> LaunchOutcome:
+def _report_dry_run(context: FlowContext, prepared: Prepared) -> LaunchOutcome:
     context.observer.prepared(prepared, None)
     if prepared.errors:
         return LaunchOutcome(run=None, state=State.REFUSED, reason=_reasons(prepared))
-    return LaunchOutcome(run=None, state=State.PLANNED, reason="nothing was started: --dry-run")
+    return LaunchOutcome(run=None, state=State.PLANNED, reason="dry run: nothing was started")
 
 
 def _refuse(context: FlowContext, run: Run, prepared: Prepared) -> LaunchOutcome:
@@ -105,51 +109,51 @@ def _refuse(context: FlowContext, run: Run, prepared: Prepared) -> LaunchOutcome
 
 
 def passed_before(store: RunStore, plan: LaunchPlan) -> bool:
-    """Whether a run with exactly these arguments, on that host and engine, got ready before: no need to ask again."""
+    """Return whether a run with exactly these arguments has been ready on that host with that engine before."""
     same = {"digest": plan.digest, "host": plan.host, "engine": plan.engine}
     return any("ready" in info and same.items() <= info.items() for info in (run.info for run in store.all()))
 
 
 def with_dry_run(prepared: Prepared, dry: DryRun, today: date) -> Prepared:
-    """The preparation with what the engine itself said; a cause that a check had named is not named twice."""
+    """Add the engine's findings to the preparation, except causes that a check has already reported."""
     known = {finding.id for finding in prepared.findings}
-    fresh, accepted = settle([item for item in dry.findings if item.id not in known], prepared.profile.accept, today)
+    added, accepted = settle([item for item in dry.findings if item.id not in known], prepared.profile.accept, today)
     return replace(
         prepared,
-        findings=(*prepared.findings, *fresh),
+        findings=(*prepared.findings, *added),
         accepted=(*prepared.accepted, *accepted),
         effective=dry.effective,
     )
 
 
-def see_through(context: FlowContext, watching: Watching, request: ValidationRequest, *, probe: bool) -> LaunchOutcome:
-    """From a running process to a verdict; also what `attach` does. Without `probe` it ends with a ready server."""
+def follow_run(context: FlowContext, watching: Watching, request: ValidationRequest, *, probe: bool) -> LaunchOutcome:
+    """Follow a started process to its verdict, for `launch` and `attach`. Without `probe`, stop at a ready server."""
     run = watching.run
     try:
         ending = watching.until_ready(request.expect.ready_within)
         if ending.state is not State.READY:
             return _finish(context, watching, ending)
-        if run.state is not State.VALIDATED:  # somebody only looks in again
+        if run.state is not State.VALIDATED:  # `attach` to a validated run keeps that state
             run.update(state=State.READY, ready=context.clock.now().timestamp())
         run.write("server_info", without_secrets(watching.info))
         for finding in differences(run.plan.flags, watching.info):
             context.observer.say(f"{finding.severity}: {finding.message}")
         if not probe:
-            return LaunchOutcome(run=run, state=State.READY, reason="ready; not validated")
+            return LaunchOutcome(run=run, state=State.READY, reason="ready, not validated")
         return _validate(context, watching, request)
     finally:
         watching.close()
 
 
 def _validate(context: FlowContext, watching: Watching, request: ValidationRequest) -> LaunchOutcome:
-    """Probe in a thread while the run stays under observation: it may die under the first real request."""
+    """Probe in a thread while this one keeps watching the run: the engine may die on the first real request."""
     run = watching.run
     with ThreadPoolExecutor(1, "validate") as pool:
         job = pool.submit(prove, _subject(watching), request, context.clock, context.observer.verdict)
         try:
             while not job.done() and watching.ended is None:
                 watching.pump(0.1)
-        except BaseException:  # Ctrl-C: the pool waits for the probes, which wait for answers
+        except BaseException:  # Ctrl-C: the pool would wait for probes that wait for answers
             watching.endpoint.close()
             raise
         if watching.ended is not None and not job.done():
@@ -158,7 +162,7 @@ def _validate(context: FlowContext, watching: Watching, request: ValidationReque
     watching.pump(0)
     run.write("validation", as_dict(validation))
     if watching.ended is not None:
-        return _finish(context, watching, watching.gone(watching.ended, " while it was being probed"), validation)
+        return _finish(context, watching, watching.gone(watching.ended, " during validation"), validation)
     run.update(state=State.VALIDATED, outcome=validation.outcome, level=validation.level)
     return LaunchOutcome(run=run, state=State.VALIDATED, reason=validation.summary, validation=validation)
 
@@ -181,7 +185,7 @@ def _subject(watching: Watching) -> Subject:
 def _finish(
     context: FlowContext, watching: Watching, ending: Ending, validation: Validation | None = None
 ) -> LaunchOutcome:
-    """The run did not get, or stay, ready: say why."""
+    """Store and diagnose the end of a run that did not become or stay ready."""
     run = watching.run
     end = watching.ended
     run.update(
@@ -192,7 +196,7 @@ def _finish(
 
 
 def _record(context: FlowContext, prepared: Prepared) -> Run:
-    """The Run on disk, before anything is started."""
+    """Write the Run to disk, before anything is started."""
     run = context.store.create(prepared.profile.name, context.clock.now())
     plan = prepared.plan
     run.update(
@@ -235,7 +239,7 @@ def _reasons(prepared: Prepared) -> str:
 
 
 def profile_json(profile: Profile) -> dict[str, Any]:
-    """A resolved profile with the place of each value; secrets are not in it."""
+    """Return a resolved profile as JSON data, with the origin of each value and without secrets."""
     return {
         "name": profile.name,
         "path": profile.path,
@@ -256,7 +260,7 @@ def _setting_json(item: Setting | EnvSetting) -> dict[str, Any]:
 
 
 def asdict_finding(item: Any) -> dict[str, Any]:
-    """A finding as JSON values."""
+    """Return a finding as JSON data."""
     return {
         "id": item.id,
         "severity": item.severity,

@@ -1,4 +1,4 @@
-"""Before anything is started: profile × host → facts, plan and findings. Nothing on the host is changed."""
+"""Prepare a launch: turn a profile and a host into facts, a plan and findings. Changes nothing on the host."""
 
 from __future__ import annotations
 
@@ -26,39 +26,42 @@ from launcher.transport.base import Transport
 from launcher.transport.inventory import Host
 
 LOW_DISK = 2 * 10**9  # bytes
-CLOCK_SKEW = 120.0  # seconds; a slow look at the host takes a few
+CLOCK_SKEW = 120.0  # seconds; collecting the facts of a slow host takes a few of them
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
-    """A launch that is ready to start, or shows why it should not be."""
+    """A prepared launch: its plan, the facts that it rests on, and the findings for or against starting it."""
 
     profile: Profile
     plan: LaunchPlan
-    facts: Mapping[str, Any]  # raw, as the host gave them
+    facts: Mapping[str, Any]  # raw, as collected on the host
     launch: Launch
     findings: tuple[Finding, ...]
     accepted: tuple[tuple[Finding, Accepted], ...]
     systemd: bool
-    effective: Mapping[str, Any] = field(default_factory=dict)  # arguments as the engine resolved them, if it was asked
+    effective: Mapping[str, Any] = field(default_factory=dict)  # arguments that the engine's dry run resolved, if any
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """What refuses the launch."""
+        """The findings that refuse the launch."""
         return tuple(finding for finding in self.findings if finding.severity is Severity.ERROR)
 
 
 def prepare(transport: Transport, profile: Profile, host: Host, now: datetime) -> Prepared:
-    """Look at the host, decide the plan, judge it. Raises PlanRefused, HostCommandFailed, HostUnreachable."""
+    """Collect the host's facts, make the plan and check it.
+
+    Raises PlanRefused, HostCommandFailed (such as a host without SGLang), HostUnreachable.
+    """
     raw = look(transport, profile, host)
     version = engine_version(raw)
     if version is None:
         raise HostCommandFailed(
-            f"no SGLang on {host.name}: {'; '.join(raw['engine_tried'])}",
+            f"no SGLang found on {host.name}: {'; '.join(raw['engine_tried'])}",
             where=host.name,
             hint="name the engine's interpreter in hosts.yaml: `python: /path/to/venv/bin/python`",
         )
     schema = load(version)
-    if not schema.exact:  # a build of the main branch, a fork: its own source knows its flags
+    if not schema.exact:  # a build of the main branch or a fork: read the flags from its own source
         schema = from_document(capture_host(transport, host, raw["engine"]["executable"]), asked=version)
     target = Target(
         host=host.name,
@@ -71,14 +74,15 @@ def prepare(transport: Transport, profile: Profile, host: Host, now: datetime) -
     profile = for_engine(profile, version)
     plan = make_plan(profile, schema, target)
     launch = to_launch(raw, plan.flags, plan.env, packages(rules()))
-    ours = [
+    from_host = [
         *host_findings(raw, plan),
         *([] if host.replay else clock_finding(raw, now)),
         *range_finding(profile, schema),
         *spelling_findings(plan.renamed, version),
     ]
-    found = [*ours, *(item for item in check(launch, rules()) if item.id not in {own.id for own in ours})]
-    findings, accepted = settle(found, profile.accept, now.date())
+    reported = {finding.id for finding in from_host}
+    from_rules = [finding for finding in check(launch, rules()) if finding.id not in reported]
+    findings, accepted = settle([*from_host, *from_rules], profile.accept, now.date())
     return Prepared(
         profile=profile,
         plan=plan,
@@ -91,10 +95,10 @@ def prepare(transport: Transport, profile: Profile, host: Host, now: datetime) -
 
 
 def look(transport: Transport, profile: Profile, host: Host) -> dict[str, Any]:
-    """Raw facts of the host, as far as this profile needs them."""
+    """Return the raw facts of the host that this profile needs."""
     flags = {name: item.value for name, item in profile.flags.items()}
     path = profile.model["path"].value if "path" in profile.model else ""
-    asked = {
+    arguments = {
         "python": host.python,
         "env": {**host.env, **{name: item.value for name, item in profile.env.items() if not item.secret}},
         "work_dir": host.work_dir,
@@ -103,28 +107,28 @@ def look(transport: Transport, profile: Profile, host: Host) -> dict[str, Any]:
         "port": int(port) if (port := str(flags.get("port", "30000"))).isdigit() else 0,
         "host": str(flags.get("host", "127.0.0.1")),
     }
-    return {**remote.host_facts(transport, asked, host.python), "asked": asked}
+    return {**remote.host_facts(transport, arguments, host.python), "arguments": arguments}
 
 
 def settle(
     findings: list[Finding], accept: tuple[Accepted, ...], today: date
 ) -> tuple[tuple[Finding, ...], tuple[tuple[Finding, Accepted], ...]]:
-    """Findings that still stand, and those that the profile accepts. An acceptance that ran out accepts nothing."""
-    standing, accepted = [], []
+    """Split findings into those that apply and those that the profile accepts. An expired acceptance has no effect."""
+    applying, accepted = [], []
     by_id = {item.id: item for item in accept}
     for finding in findings:
         item = by_id.get(finding.id)
         if item is None:
-            standing.append(finding)
+            applying.append(finding)
         elif item.until is not None and item.until < today:
-            standing.append(replace(finding, message=f"{finding.message} (accepted until {item.until}, which is past)"))
+            applying.append(replace(finding, message=f"{finding.message} (its acceptance expired on {item.until})"))
         else:
             accepted.append((finding, item))
-    return tuple(standing), tuple(accepted)
+    return tuple(applying), tuple(accepted)
 
 
 def range_finding(profile: Profile, schema: FlagSchema) -> list[Finding]:
-    """The profile's own engine range against the host."""
+    """Report an engine on the host that is outside the profile's own `engine` range."""
     if profile.engine.contains(schema.version):
         return []
     return [
@@ -132,37 +136,40 @@ def range_finding(profile: Profile, schema: FlagSchema) -> list[Finding]:
             id="engine-outside-profile-range",
             severity=Severity.ERROR,
             origin=Origin.PROFILE,
-            message=f"the profile is for SGLang {profile.engine.text}, the host has {schema.version}",
+            message=f"the profile supports SGLang {profile.engine.text}, but the host has {schema.version}",
             subject="engine",
         )
     ]
 
 
 def clock_finding(raw: Mapping[str, Any], now: datetime) -> list[Finding]:
-    """The host's clock against ours. Times of logs and runs are compared, and tokens of a hub expire by them."""
+    """Report a host clock that differs from this machine's by CLOCK_SKEW seconds or more.
+
+    The launcher compares times of logs with times of runs, and tokens for model hubs expire by the clock.
+    """
     skew = raw["host"]["time"] - now.timestamp()
     if abs(skew) < CLOCK_SKEW:
         return []
-    message = f"the host's clock is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} this one"
+    message = f"the host's clock is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} this machine's clock"
     return [_live("clock-skew", Severity.WARNING, message, "host.time")]
 
 
 def host_findings(raw: Mapping[str, Any], plan: LaunchPlan) -> list[Finding]:
-    """What only a live host can show: the port, who would kill us at logout, who sits on the GPUs."""
-    found = []
+    """Return the findings that only a live host can show: a taken port, a full disk, processes killed at logout."""
+    findings = []
     detach, port = raw["detach"], raw.get("port") or {}
     if port and not port["free"]:
         message = f"port {plan.server_port} is taken by {remote.holders_text(port['holders'])}"
-        found.append(_live("http-port-in-use", Severity.ERROR, message, "flag.port"))
+        findings.append(_live("http-port-in-use", Severity.ERROR, message, "flag.port"))
     disk = (raw["host"].get("disk") or {}).get("free")
     if isinstance(disk, int) and disk < LOW_DISK:
-        message = f"only {disk / 1e9:.1f} GB are free below {plan.work_dir}: logs and kernel caches may not fit"
-        found.append(_live("disk-nearly-full", Severity.WARNING, message, "host.disk"))
+        message = f"only {disk / 1e9:.1f} GB are free under {plan.work_dir}: logs and kernel caches may not fit"
+        findings.append(_live("disk-nearly-full", Severity.WARNING, message, "host.disk"))
     if detach["kill_user_processes"] and not detach["linger"]:
-        message = "logind on this host kills everything of a user at logout (KillUserProcesses=yes)"
-        why = "The server would die with the connection. `loginctl enable-linger` lets it live as a user service."
-        found.append(_live("killed-at-logout", Severity.ERROR, message, "host", why))
-    return found
+        message = "logind on this host kills all of a user's processes at logout (KillUserProcesses=yes)"
+        why = "The server would end with the connection. `loginctl enable-linger` keeps it alive as a user service."
+        findings.append(_live("killed-at-logout", Severity.ERROR, message, "host", why))
+    return findings
 
 
 def _live(slug: str, severity: Severity, message: str, subject: str, why: str = "") -> Finding:

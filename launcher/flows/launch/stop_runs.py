@@ -1,4 +1,4 @@
-"""Stop runs and prove that nothing of them is left."""
+"""Stop runs and prove that none of their processes is left."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from launcher.secrets import Masker
 
 
 def stop(context: FlowContext, run: Run, *, drain: float = remote.DRAIN_SECONDS) -> remote.Stopped:
-    """SIGTERM, drain, then harder; afterwards the rest of the log is fetched and the state written."""
+    """Stop a run: SIGTERM, `drain` seconds to finish its requests, then harder signals.
+
+    Afterwards, copy the rest of its log and store its state.
+    """
     result = remote.stop(context.transport, run, drain=drain, say=context.observer.say)
     fetch_rest(context, run)
     if run.state not in (State.CRASHED, State.REFUSED):
@@ -26,7 +29,7 @@ def stop_foreign(context: FlowContext, run_id: str, work_dir: str, *, drain: flo
 
 
 def fetch_rest(context: FlowContext, run: Run) -> None:
-    """Copy what the log got since our copy ends. The run must have ended, or this would follow it for ever."""
+    """Copy the log from the end of the local copy. The run must have ended: a running one is followed forever."""
     copy, frames = LogCopy(run, Masker()), FrameReader()
     stream = context.transport.stream(remote.follow_command(run, copy.offset))
     try:

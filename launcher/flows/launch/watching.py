@@ -1,6 +1,6 @@
-"""Decide what becomes of a started run: ready, gone, stalled, or overdue. `run.collector` brings in what arrives.
+"""Watch a started run until it is ready, gone, stalled or overdue. `run.collector` delivers its log and events.
 
-Ready is never a log line: the launched process itself must answer (`run.readiness`).
+A log line never proves readiness: the launched process itself must answer (`run.readiness`).
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from launcher.secrets import Masker
 
 HEALTH_EVERY = 1.0  # seconds while loading
 HEALTH_SOON = 0.2  # seconds once the HTTP server starts: ready → first probe within 0.5 s
-AFTER_IMPOSTOR = 2.0  # seconds until another server on the port is looked at again
-CATCH_UP = 5.0  # seconds to wait for the log at the moment of the proof
+AFTER_IMPOSTOR = 2.0  # seconds before asking again after another server answered on the port
+CATCH_UP = 5.0  # seconds to wait for the log once the run has proved ready
 NEAR_READY = ("warmup", "serving")
 
 
 class Ending(Struct, frozen=True, kw_only=True):
-    """How the watching ended: the new state of the run and the sentence that says why."""
+    """How the watching ended: the new state of the run, and the reason as a sentence."""
 
     state: State
     reason: str
 
 
 class Watching:
-    """One run on its way to ready, and afterwards while it is probed."""
+    """One run under observation: until it is ready, and afterwards while it is probed."""
 
     def __init__(self, run: Run, context: FlowContext, masker: Masker) -> None:
         self.run, self.transport = run, context.transport
@@ -51,38 +51,38 @@ class Watching:
         return self._collector.ended
 
     def pump(self, timeout: float) -> list[Event]:
-        """Bring in what has arrived, waiting at most `timeout` seconds."""
+        """Process the log and events that have arrived, waiting at most `timeout` seconds. Returns the new events."""
         return self._collector.pump(timeout)
 
     def close(self) -> None:
-        """Stop watching; the run goes on."""
+        """Stop watching. The run continues."""
         self._collector.close()
         self.endpoint.close()
 
     def until_ready(self, deadline: float) -> Ending:
-        """Until ready, gone, stalled or `deadline` seconds after the start."""
+        """Watch until the run is ready, gone or stalled, or until `deadline` seconds after its start."""
         while True:
             events = self.pump(0.1)
             if self.ended is not None:
                 return self.gone(self.ended)
-            if (ending := self._given_up(events, deadline)) is not None:
+            if (ending := self._give_up(events, deadline)) is not None:
                 return ending
             if self._look_at_health():
-                return Ending(state=State.READY, reason="it answers, and it is this run")
+                return Ending(state=State.READY, reason="the server answers, and it is this run")
 
     def gone(self, end: Ended, moment: str = "") -> Ending:
-        """What the end of the process means for the run. `moment` says what was going on."""
+        """Return what the end of the process means for the run. `moment` is appended to the reason."""
         if end.asked:
-            return Ending(state=State.STOPPED, reason=f"it was asked to stop{moment}")
+            return Ending(state=State.STOPPED, reason=f"stopped on request{moment}")
         if end.state == "vanished":
-            return Ending(state=State.LOST, reason="the process is gone and left no exit code")
+            return Ending(state=State.LOST, reason="the process disappeared without an exit code")
         return Ending(state=State.CRASHED, reason=f"{run_wording.exited(end.code)}{moment}")
 
-    def _given_up(self, events: list[Event], deadline: float) -> Ending | None:
-        """Why the waiting ends without the run being ready or gone; None to go on."""
+    def _give_up(self, events: list[Event], deadline: float) -> Ending | None:
+        """Return the ending of a run that is neither ready nor gone; None to keep watching."""
         collector = self._collector
         if collector.link_lost:
-            return Ending(state=State.LOST, reason=f"the connection is gone: {collector.link_lost}")
+            return Ending(state=State.LOST, reason=f"lost the connection to the host: {collector.link_lost}")
         overdue = next((event for event in events if isinstance(event, Overdue)), None)
         stalled = next((event for event in events if isinstance(event, Stalled)), None)
         if stalled is not None:
@@ -90,11 +90,12 @@ class Watching:
         if collector.at <= deadline:
             return None
         if overdue is not None:
-            return Ending(state=State.TIMED_OUT, reason=f"{overdue.phase} takes longer than {overdue.limit:.0f} s")
+            reason = f"phase `{overdue.phase}` takes longer than its limit of {overdue.limit:.0f} s"
+            return Ending(state=State.TIMED_OUT, reason=reason)
         return Ending(state=State.TIMED_OUT, reason=f"not ready {deadline:.0f} s after the start; {collector.doing}")
 
     def _look_at_health(self) -> bool:
-        """Ask /health when it is time to; True when this run is proved ready and its log has caught up."""
+        """Poll /health when it is due. Returns True once this run is proved ready and its log copy has caught up."""
         collector = self._collector
         if collector.at < self._next_health:
             return False
@@ -109,17 +110,17 @@ class Watching:
         collector = self._collector
         try:
             info = read_server_info(self.endpoint, 20)
-            seen = remote.look(self.transport, self.run)
+            look = remote.look(self.transport, self.run)
         except LauncherError as error:
-            self._not_proved(HEALTH_EVERY, f"cannot determine who answers: {error.message}")
+            self._not_proved(HEALTH_EVERY, f"cannot determine which server answers: {error.message}")
             return False
-        identity = readiness.identify(info, seen, self.run.plan)
+        identity = readiness.identify(info, look, self.run.plan)
         if identity.faults:
             self._not_proved(AFTER_IMPOSTOR, "; ".join(identity.faults))
             return False
         self.info = info
         collector.record(Ready(at=collector.at, evidence=identity.evidence))
-        self._catch_up(seen.log_bytes)
+        self._catch_up(look.log_bytes)
         return True
 
     def _not_proved(self, pause: float, reason: str) -> None:
@@ -127,7 +128,7 @@ class Watching:
         self._collector.record(Impostor(at=self._collector.at, reason=reason))
 
     def _catch_up(self, log_bytes: int) -> None:
-        """Bring in the log up to the moment of the proof: it may come slower than the answers do."""
+        """Read the log up to the moment of the proof: it may arrive later than the answers."""
         limit = self._collector.at + CATCH_UP
         while self._collector.log_bytes < log_bytes and self.ended is None and self._collector.at < limit:
             self.pump(0.05)

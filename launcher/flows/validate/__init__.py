@@ -1,1 +1,1 @@
-"""Use cases around a running server: the suite, soaking, external evaluations, baselines."""
+"""Validate a running server: probe suite, external evaluations, soak, stored baselines."""

@@ -1,4 +1,7 @@
-"""From a server that answers to a verdict on it: suite, deeper stage, soak; for launches, attaches and `validate`."""
+"""Validate a running server completely: probe suite, external evaluations, soak.
+
+`launch`, `attach` and `validate` all use it; each stage has a module of its own in this folder.
+"""
 
 from __future__ import annotations
 
@@ -25,20 +28,21 @@ Inform = Callable[[Verdict], None]
 
 
 def prove(subject: Subject, request: ValidationRequest, clock: Clock, inform: Inform) -> Validation:
-    """The whole judgement. `inform` receives each verdict as it falls, of a soak only failures and the final one.
+    """Run every stage of the request and return one Validation.
 
-    Raises UsageError, ExpectError for a request that cannot be met.
+    `inform` receives each verdict as soon as it is reached; of a soak, only failures and the final verdict.
+    Raises UsageError or ExpectError for a request that cannot be met.
     """
     result = run_suite(subject, request, clock, inform)
-    more: list[Verdict] = []
+    added: list[Verdict] = []
     if name := request.missing_baseline:
-        message = f"baseline `{name}` does not exist yet: `launch baseline save RUN {name}` makes it"
-        more.append(Verdict(id="baseline", outcome=Outcome.INCONCLUSIVE, message=message))
+        message = f"baseline `{name}` does not exist yet: create it with `launch baseline save RUN {name}`"
+        added.append(Verdict(id="baseline", outcome=Outcome.INCONCLUSIVE, message=message))
     if request.expect.deeper and not subject.gone():
-        more += _deeper(subject, request)
-    for verdict in more:
+        added += _deeper(subject, request)
+    for verdict in added:
         inform(verdict)
-    result = with_verdicts(result, more) if more else result
+    result = with_verdicts(result, added) if added else result
     if request.expect.soak and result.outcome is not Outcome.FAIL and not subject.gone():
         result = _soaked(subject, request, result, clock, inform)
     return result
@@ -47,16 +51,16 @@ def prove(subject: Subject, request: ValidationRequest, clock: Clock, inform: In
 def _soaked(
     subject: Subject, request: ValidationRequest, result: Validation, clock: Clock, inform: Inform
 ) -> Validation:
-    def failures(one: Validation) -> None:
-        for verdict in one.verdicts:
+    def inform_of_failures(soak_round: Validation) -> None:
+        for verdict in soak_round.verdicts:
             if verdict.outcome in (Outcome.FAIL, Outcome.ERROR):
                 inform(verdict)
 
     begun = clock.monotonic()
-    rounds = soak(subject, request, clock, failures)
-    after = with_rounds(result, rounds, clock.monotonic() - begun)
-    inform(next(verdict for verdict in after.verdicts if verdict.id == SOAK))
-    return after
+    rounds = soak(subject, request, clock, inform_of_failures)
+    validation = with_rounds(result, rounds, clock.monotonic() - begun)
+    inform(next(verdict for verdict in validation.verdicts if verdict.id == SOAK))
+    return validation
 
 
 def _deeper(subject: Subject, request: ValidationRequest) -> list[Verdict]:
@@ -77,5 +81,5 @@ def _results(folder: Path | None) -> Iterator[Path]:
     if folder is not None:
         yield folder / "deeper"
         return
-    with tempfile.TemporaryDirectory(prefix="sglang-launcher-") as made:
-        yield Path(made)
+    with tempfile.TemporaryDirectory(prefix="sglang-launcher-") as temporary:
+        yield Path(temporary)

@@ -1,4 +1,4 @@
-"""What is to be proved of which server: the two records that every validation starts from."""
+"""The two records that every validation starts from: the server under test, and what to prove about it."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ SOAK_EVERY = 15.0  # seconds from the start of one round to the next
 
 
 class Subject(Struct, frozen=True, kw_only=True):
-    """The server under test, and the ways to it."""
+    """The server under test, its log, and how to reach it."""
 
     endpoint: Endpoint
     transport: Transport
     host: str = "127.0.0.1"
     port: int = 0
-    info: Mapping[str, Any] = field(default_factory=dict)  # its /server_info; empty: it is asked
-    ledger: Sequence[Match] = ()  # warnings of its log before the probes
-    read_log: Callable[[], LogView] | None = None  # asked after the probes, which may have brought new warnings
-    live_baseline: Endpoint | None = None  # a second server whose speed is measured in turn
-    folder: Path | None = None  # where other harnesses leave their results
-    gone: Callable[[], bool] = lambda: False  # the process has ended: no further question can be answered
+    info: Mapping[str, Any] = field(default_factory=dict)  # its /server_info; if empty, the suite requests it
+    ledger: Sequence[Match] = ()  # warnings in its log before the probes
+    read_log: Callable[[], LogView] | None = None  # called after the probes, which may have caused new warnings
+    live_baseline: Endpoint | None = None  # a second server, whose speed is measured in alternation
+    folder: Path | None = None  # the run's folder, where external harnesses store their results
+    gone: Callable[[], bool] = lambda: False  # whether the process has ended, so that no request can succeed
 
 
 class ValidationRequest(Struct, frozen=True, kw_only=True):
-    """What is to be proved."""
+    """What to prove about the server."""
 
     expect: Expect = Expect()
-    baseline: Mapping[str, Any] | None = None  # a stored validation, as `checks.after.validation.as_dict` gives it
-    missing_baseline: str = ""  # name of the baseline that the profile asks for and that does not exist
-    soak_every: float | None = None  # seconds; None: as often as SOAK_EVERY says, and four times at least
+    baseline: Mapping[str, Any] | None = None  # a stored validation, in the form of `checks.after.validation.as_dict`
+    missing_baseline: str = ""  # name of a baseline that the profile expects and that does not exist
+    soak_every: float | None = None  # seconds; None: SOAK_EVERY, or a quarter of the soak if that is shorter
 
     @property
     def pace(self) -> float:
@@ -50,14 +50,14 @@ class ValidationRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def suite(self) -> str:
-        """The probes that are asked."""
+        """The name of the probe suite."""
         return self.expect.suite
 
 
 def request_from(expect: Expect, store: RunStore, profile_path: str = "") -> ValidationRequest:
-    """The request that a profile's expectations make.
+    """Return the request for a profile's expectations, with the baseline that they name.
 
-    A baseline that does not exist is not an error: the first run of a profile is the one that it is made from.
+    A missing baseline is not an error, because a baseline is saved from the first run of its profile.
     """
     if not expect.baseline:
         return ValidationRequest(expect=expect)

@@ -1,6 +1,6 @@
-"""Go on probing a server that passed: one round after the other for a while, each dated.
+"""Soak a server that passed its suite: keep probing it in dated rounds.
 
-A frozen rank answers /health with 503 only after long, or never. What the rounds mean is `checks.after.soak_rounds`.
+With a frozen rank, /health returns 503 only after a long time, or never. `checks.after.soak_rounds` judges the rounds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from launcher.clock import Clock
 from launcher.flows.validate.request import Subject, ValidationRequest
 from launcher.flows.validate.suite import run_suite
 
-SLICE = 1.0  # seconds of a pause after which `subject.gone` is looked at
+SLICE = 1.0  # seconds between two checks of `subject.gone` during a pause
 
 
 def soak(
@@ -23,24 +23,24 @@ def soak(
     clock: Clock,
     progress: Callable[[Validation], None] = lambda _: None,
 ) -> tuple[Validation, ...]:
-    """The rounds of `request.expect.soak` seconds, one each `request.pace` seconds, the last one at the end.
+    """Return the rounds of `request.expect.soak` seconds: one every `request.pace` seconds, the last one at the end.
 
-    A failed round does not end the soak: whether a fault passes, stays or comes back is what matters. It ends when the
-    server stops responding, or when the process is gone.
+    A failed round does not end the soak, because what matters is whether a fault passes, persists or returns. The soak
+    ends early when the server stops responding, or when its process is gone.
     """
-    # each round asks the server for its state again, and is compared with nothing
-    alone = replace(subject, info={}, ledger=(), read_log=None, live_baseline=None)
-    one = ValidationRequest(expect=replace(request.expect, suite="soak"))
+    # each round requests the server's state again, and is compared with no baseline
+    soaked = replace(subject, info={}, ledger=(), read_log=None, live_baseline=None)
+    round_request = ValidationRequest(expect=replace(request.expect, suite="soak"))
     end = clock.monotonic() + request.expect.soak
     rounds: list[Validation] = []
     while True:
         begun = clock.monotonic()
-        rounds.append(run_suite(alone, one, clock))
+        rounds.append(run_suite(soaked, round_request, clock))
         progress(rounds[-1])
-        following = begun + request.pace
-        if rounds[-1].level is Level.NONE or subject.gone() or max(following, clock.monotonic()) > end:
+        next_start = begun + request.pace
+        if rounds[-1].level is Level.NONE or subject.gone() or max(next_start, clock.monotonic()) > end:
             return tuple(rounds)
-        while (pause := following - clock.monotonic()) > 0:
+        while (pause := next_start - clock.monotonic()) > 0:
             clock.sleep(min(pause, SLICE))
             if subject.gone():
                 return tuple(rounds)

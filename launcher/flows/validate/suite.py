@@ -1,7 +1,7 @@
-"""Validate a running server: probes of a suite, sent within its limits, judged into one Validation.
+"""Validate a running server with one suite: send its probes within the server's limits, and judge the replies.
 
-Works on any reachable server, started by us or not. What is asked and how it is judged is in `checks.after.probes` and
-`checks.after.validation`; the requests go through `launcher.client.probing`. Repeated rounds are `soak`.
+It works on any reachable server, whoever started it. `checks.after.probes` and `checks.after.validation` define the
+requests and judge the replies, `launcher.client.probing` sends them, and `soak` repeats a suite in rounds.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from launcher.flows.validate.request import Subject, ValidationRequest
 def run_suite(
     subject: Subject, request: ValidationRequest, clock: Clock, inform: Callable[[Verdict], None] = lambda _: None
 ) -> Validation:
-    """Run the suite of a request. `inform` is called from this thread.
+    """Run the suite of a request and return its Validation.
 
-    Raises ExpectError for an unknown probe in `also`.
+    `inform` is called in the caller's thread, once for each verdict. Raises ExpectError for an unknown probe in `also`.
     """
     started, begun = clock.now(), clock.monotonic()
     context = _context(subject, request)
 
-    def ask(one: Ask) -> Answer:
+    def ask(question: Ask) -> Answer:
         live = subject.live_baseline
-        return send(live if one.baseline and live else subject.endpoint, one, context.timeout, clock)
+        return send(live if question.baseline and live else subject.endpoint, question, context.timeout, clock)
 
     results = _run(chosen(context, subject.ledger), context, ask, clock, inform)
     view = subject.read_log() if subject.read_log else LogView(ledger=tuple(subject.ledger))
@@ -58,7 +58,7 @@ def run_suite(
 
 
 def _context(subject: Subject, request: ValidationRequest) -> Context:
-    """What the probes know; a second server is asked how many requests it decodes at once."""
+    """What the probes know. A live baseline also reports how many requests it decodes concurrently."""
     context = Context(
         server=parse_server(subject.info or _reported(subject.endpoint)),
         suite=request.suite,
@@ -72,34 +72,34 @@ def _context(subject: Subject, request: ValidationRequest) -> Context:
 
 
 def _reported(endpoint: Endpoint) -> Mapping[str, Any]:
-    """What a server reports about itself; empty where it cannot be asked, which every probe then reports by itself."""
+    """What a server reports about itself; empty if it does not answer, which every probe then reports anyway."""
     with suppress(UsageError):
         return identify_server(endpoint)
     return {}
 
 
 def chosen(context: Context, ledger: Sequence[Match]) -> list[Probe]:
-    """The probes of the suite, those that the profile adds, and what would clear an open warning and is not in it.
+    """Return the probes to run: those of the suite, those in `also`, and those that could clear a warning in the log.
 
-    Smoke stays what it is, within its ten seconds; and on a CPU a long text costs minutes.
-    Raises ExpectError for an unknown id in `also`.
+    Only `standard` on a GPU gets the last kind: `smoke` must stay within its ten seconds, and a long text takes minutes
+    on a CPU. Raises ExpectError for an unknown id in `also`.
     """
     suite = list(of_suite(context.suite))
     known = {probe.id: probe for probe in probes()}
-    wanted = [name for name in context.expect.also if context.suite != "soak"]
-    for name in wanted:
+    added = [name for name in context.expect.also if context.suite != "soak"]
+    for name in added:
         if name not in known:
-            raise ExpectError(f"`also`: there is no probe `{name}`: {did_you_mean(name, known)}")
+            raise ExpectError(f"`also` names an unknown probe `{name}`: {did_you_mean(name, known)}")
     if context.suite == "standard" and context.server.info.get("device") != "cpu":
-        wanted += _clearing(suite, known, ledger)
-    picked = {probe.id for probe in suite} | set(wanted)
-    return [probe for probe in probes() if probe.id in picked]
+        added += _clearing(suite, known, ledger)
+    ids = {probe.id for probe in suite} | set(added)
+    return [probe for probe in probes() if probe.id in ids]
 
 
 def _clearing(suite: Sequence[Probe], known: Mapping[str, Probe], ledger: Sequence[Match]) -> list[str]:
-    """Probes of kinds that the suite lacks and without which a warning of the log could not be cleared."""
+    """Probes of a kind that the suite lacks and that clears a warning in the log."""
     kinds = {probe.kind for probe in suite}
-    names = [name for match in ledger if (found := entry(match.id)) for name in found.cleared_by]
+    names = [name for match in ledger if (warning := entry(match.id)) for name in warning.cleared_by]
     return [name for name in names if name in known and known[name].kind not in kinds]
 
 
@@ -111,33 +111,33 @@ def _run(
     inform: Callable[[Verdict], None],
 ) -> list[Measured]:
     skipped = set(context.expect.skip)
-    results, wanted = [], []
+    results, to_run = [], []
     for probe in suite:
         reason = _reason_to_skip(probe, context, skipped)
         if reason is None:
-            wanted.append(probe)
+            to_run.append(probe)
             continue
         results.append(Measured(verdict=verdict(probe.id, Outcome.SKIP, reason)))
         inform(results[-1].verdict)
-    for result in run_probes(wanted, context, ask, clock):
+    for result in run_probes(to_run, context, ask, clock):
         results.append(result)
         if not _settled_later(result.verdict):
             inform(result.verdict)
     order = {probe.id: index for index, probe in enumerate(suite)}
-    latest = {result.verdict.id: result for result in results}  # of a probe that was judged again
+    latest = {result.verdict.id: result for result in results}  # a probe may have been judged twice
     return sorted(latest.values(), key=lambda result: order.get(result.verdict.id, -1))
 
 
 def _reason_to_skip(probe: Probe, context: Context, skipped: set[str]) -> str | None:
     if probe.id in skipped:
-        return "the profile skips it"
+        return "skipped by the profile"
     if probe.level != "ready" and not context.server.generates:
-        return "the server embeds, it does not generate"
+        return "the server computes embeddings and does not generate text"
     return None
 
 
 def _with_slow_paths(results: Sequence[Measured], context: Context, view: LogView) -> list[Measured]:
-    """The speed's verdict names what may be its reason; a speed that was not measured has none."""
+    """Add the likely reasons of a slow server to the speed verdict, if speed was measured."""
     paths = slow_paths(context.server, view.ledger, view.decode)
     return [
         replace(result, verdict=add_slow_paths(result.verdict, paths)) if _settled_later(result.verdict) else result
@@ -145,17 +145,17 @@ def _with_slow_paths(results: Sequence[Measured], context: Context, view: LogVie
     ]
 
 
-def _settled_later(found: Verdict) -> bool:
-    """Whether the log has a say in it: told of once, when it is settled."""
-    return bool(found.figures) and any(probe.id == found.id and probe.kind == "speed" for probe in probes())
+def _settled_later(verdict: Verdict) -> bool:
+    """Whether the log contributes to this verdict. Such a verdict is reported once, after the log has been read."""
+    return bool(verdict.figures) and any(probe.id == verdict.id and probe.kind == "speed" for probe in probes())
 
 
 def _judge(results: Sequence[Measured], context: Context, ledger: Sequence[Match], started: datetime) -> Validation:
     verdicts = tuple(result.verdict for result in results)
-    # all probes, not only those of the suite: an open warning names what would clear it
+    # all probes, not only those of the suite: an unresolved warning names the probes that would clear it
     warnings = settle(ledger, verdicts, probes(), context.expect.accept_warnings, started.date())
-    still_open = sum(1 for item in warnings if item.state == "open")
-    level, outcome = level_of(verdicts, probes(), still_open), outcome_of(verdicts, still_open)
+    unresolved = sum(1 for item in warnings if item.state == "open")
+    level, outcome = level_of(verdicts, probes(), unresolved), outcome_of(verdicts, unresolved)
     return Validation(
         suite=context.suite,
         outcome=outcome,

@@ -1,4 +1,4 @@
-"""What a host knows of a run besides our copy of its log."""
+"""Evidence on a run from its host: the log there, filtered, and the kernel log."""
 
 import json
 from collections.abc import Iterator
@@ -33,9 +33,9 @@ BIG = b"[2026-11-29 15:16:00] server starts\n" + QUIET * 4000 + CRASH + QUIET * 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Bench]:
     transport = LocalTransport()
-    made = bench(tmp_path, transport)
-    yield made
-    for run in made.context.store.all():
+    created = bench(tmp_path, transport)
+    yield created
+    for run in created.context.store.all():
         remote.stop(transport, run, drain=0.2)
 
 
@@ -45,28 +45,28 @@ def crashed(host: Bench) -> Run:
     return run
 
 
-def test_only_lines_that_matter_travel_and_keep_their_numbers(host: Bench) -> None:
+def test_only_relevant_lines_are_transferred_and_keep_their_numbers(host: Bench) -> None:
     run = crashed(host)
     (host.folder / "work" / "runs" / run.id / "server.log").write_bytes(BIG)
     words = index().words
-    seen = remote_log(host.transport, run, words.texts)[0]
-    assert seen.total_lines == BIG.count(b"\n") and seen.total_bytes == len(BIG)
-    assert len(seen.lines) < 600
-    assert [line.number for line in seen.lines if "Cannot find any model" in line.text] == [4005]
-    here = diagnose(read(scan([BIG], words), index()))
-    there = diagnose(read(seen, index()))
-    assert here.cause is not None and there.cause == here.cause
+    filtered_log = remote_log(host.transport, run, words.texts)[0]
+    assert filtered_log.total_lines == BIG.count(b"\n") and filtered_log.total_bytes == len(BIG)
+    assert len(filtered_log.lines) < 600
+    assert [line.number for line in filtered_log.lines if "Cannot find any model" in line.text] == [4005]
+    local = diagnose(read(scan([BIG], words), index()))
+    remote_diagnosis = diagnose(read(filtered_log, index()))
+    assert local.cause is not None and remote_diagnosis.cause == local.cause
 
 
 def test_a_run_is_diagnosed_from_the_log_on_its_host(host: Bench) -> None:
     run = crashed(host)
     (host.folder / "work" / "runs" / run.id / "server.log").write_bytes(BIG)
     log = remote_log(host.transport, run, index().words.texts)[0]
-    found = diagnose_run(run, HostEvidence(log=log))
-    assert found.cause is not None and found.cause.id == "model-directory-without-weights"
+    diagnosis = diagnose_run(run, HostEvidence(log=log))
+    assert diagnosis.cause is not None and diagnosis.cause.id == "model-directory-without-weights"
 
 
-def test_equal_hits_travel_a_few_times_only(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_equal_hits_are_transferred_only_a_few_times(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "server.log"
     log.write_bytes(b"".join(b"[2026-11-29 15:16:18] Error %d of many\n" % row for row in range(5000)))
     arguments = {
@@ -80,7 +80,7 @@ def test_equal_hits_travel_a_few_times_only(tmp_path: Path, capfd: pytest.Captur
 
 
 def filtered(log: Path, capfd: pytest.CaptureFixture[str], most: int = 1 << 20) -> tuple[list[str], dict[str, int]]:
-    """What the program on the host prints of a log: lines, and the account at its end."""
+    """What the program on the host prints for a log: the lines, and the totals at the end."""
     filter_log.main({
         "path": str(log), "words": ["Error", "server_args="], "lead": 12, "follow": 60, "same": 20, "edge": 400,
         "most": most,
@@ -98,7 +98,7 @@ def test_equal_hits_are_counted_for_each_start_anew(tmp_path: Path, capfd: pytes
     assert end["dropped"] == 40 * 10
 
 
-def test_beyond_the_bound_the_latest_hits_travel(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_beyond_the_limit_the_latest_hits_are_transferred(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "server.log"
     words = ("".join(chr(97 + number // 26**place % 26) for place in range(3)) for number in range(3000))
     log.write_text("".join(f"[2026-11-29 15:16:18] Error {word}\n" for word in words))
@@ -109,32 +109,32 @@ def test_beyond_the_bound_the_latest_hits_travel(tmp_path: Path, capfd: pytest.C
     assert sum(number > 2800 for number in numbers) > 80
 
 
-def test_the_memory_killer_of_the_host_is_the_cause_of_a_log_that_ends_without_a_word(host: Bench) -> None:
+def test_an_out_of_memory_kill_on_the_host_explains_a_log_that_ends_without_an_error(host: Bench) -> None:
     run = crashed(host)
     run.log.write_bytes(b"[2026-11-29 15:16:00] Load weight begin. avail mem=139.13 GB\n")
     line = (
         "[2026-11-29 15:16:09] kernel: Out of memory: Killed process 811 (sglang::schedul) total-vm:1kB, anon-rss:1kB"
     )
-    found = diagnose_run(run, HostEvidence(kernel=(line,)))
-    assert found.cause is not None and found.cause.id == "host-memory-exhausted"
+    diagnosis = diagnose_run(run, HostEvidence(kernel=(line,)))
+    assert diagnosis.cause is not None and diagnosis.cause.id == "host-memory-exhausted"
 
 
-def test_a_gpu_fault_is_told_even_when_no_cause_is_named(host: Bench) -> None:
+def test_a_gpu_fault_is_reported_even_without_a_known_cause(host: Bench) -> None:
     run = crashed(host)
     run.log.write_bytes(b"[2026-11-29 15:16:00] Load weight begin. avail mem=139.13 GB\n")
     line = "[2026-11-29 15:16:09] kernel: NVRM: Xid (PCI:0000:5e:00): 79, pid=811, GPU has fallen off the bus."
     assert line in diagnose_run(run, HostEvidence(kernel=(line,))).notes
 
 
-def test_the_real_kernel_log_is_asked_without_failing(host: Bench) -> None:
+def test_the_real_kernel_log_can_be_read(host: Bench) -> None:
     run = crashed(host)
-    found = kernel_log(host.transport, run, host.context.clock.now().timestamp())
-    assert isinstance(found, KernelLog)
-    assert all(line.startswith("[20") and "] kernel: " in line for line in found.lines)
+    evidence = kernel_log(host.transport, run, host.context.clock.now().timestamp())
+    assert isinstance(evidence, KernelLog)
+    assert all(line.startswith("[20") and "] kernel: " in line for line in evidence.lines)
 
 
 class Closed:
-    """A host whose kernel log this user may not read."""
+    """A host whose kernel log the user is not permitted to read."""
 
     name = "closed-box"
 
@@ -150,9 +150,9 @@ def _arguments(command: Command) -> str:
     return line.removeprefix("ARGS = ").replace("'", '"')
 
 
-def test_no_permission_is_a_note(host: Bench) -> None:
+def test_a_missing_permission_is_a_note(host: Bench) -> None:
     run = crashed(host)
     transport: Transport = Closed()  # type: ignore[assignment]
-    found = kernel_log(transport, run, 0.0)
-    assert found.lines == ()
-    assert "Operation not permitted" in found.notes[0] and "killed 2 processes" in found.notes[1]
+    evidence = kernel_log(transport, run, 0.0)
+    assert evidence.lines == ()
+    assert "Operation not permitted" in evidence.notes[0] and "killed 2 processes" in evidence.notes[1]

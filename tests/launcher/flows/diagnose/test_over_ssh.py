@@ -1,4 +1,4 @@
-"""`diagnose run --remote` and `--host-evidence` through a real sshd: what travels, and what happens when it cannot."""
+"""`diagnose run --remote` and `--host-evidence` over a real sshd: what is transferred, and what happens on failure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RESTRICTED = Path("/proc/sys/kernel/dmesg_restrict")
 
 
 class Counting(SshTransport):
-    """Counts what programs on the host print."""
+    """Counts the bytes that programs on the host print."""
 
     printed = 0
 
@@ -46,23 +46,23 @@ class Counting(SshTransport):
 
 @pytest.fixture
 def connect(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Sshd], Counting]]:
-    made: list[Counting] = []
+    transports: list[Counting] = []
 
     def open_(box: Sshd) -> Counting:
         monkeypatch.setenv(CONFIG_VARIABLE, str(box.config))
         target = inventory.resolve(box.alias).ssh
         assert target is not None
-        made.append(Counting(target))
-        return made[-1]
+        transports.append(Counting(target))
+        return transports[-1]
 
     yield open_
-    for transport in made:
+    for transport in transports:
         transport.close()
 
 
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the commands under test look for runs, and a cache of their own."""
+    """The state folder and working folder of the commands under test."""
     monkeypatch.setenv("SGLANG_LAUNCHER_STATE", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -71,9 +71,9 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def host(state: Path, sshd_server: Sshd, connect: Callable[[Sshd], Counting]) -> Iterator[Bench]:
     transport = connect(sshd_server)
-    made = bench(state, transport)
-    yield made
-    for run in made.context.store.all():
+    created = bench(state, transport)
+    yield created
+    for run in created.context.store.all():
         remote.stop(transport, run, drain=0.2)
 
 
@@ -91,7 +91,7 @@ def diagnosed(capsys: pytest.CaptureFixture[str], run: Run, *words: str) -> tupl
     return code, json.loads(out) if out else {}
 
 
-def test_of_a_large_log_only_lines_that_matter_travel(host: Bench) -> None:
+def test_only_relevant_lines_of_a_large_log_are_transferred(host: Bench) -> None:
     run, log = crashed(host)
     with log.open("wb") as file:
         for part in range(40):
@@ -100,31 +100,33 @@ def test_of_a_large_log_only_lines_that_matter_travel(host: Bench) -> None:
     assert log.stat().st_size > 30_000_000
     assert isinstance(host.transport, Counting)
     before = host.transport.printed
-    seen = remote_log(host.transport, run, index().words.texts)[0]
+    filtered = remote_log(host.transport, run, index().words.texts)[0]
     assert host.transport.printed - before < 120_000
-    assert seen.total_bytes == log.stat().st_size and seen.total_lines == 400_000 + CRASH.count(b"\n")
+    assert filtered.total_bytes == log.stat().st_size and filtered.total_lines == 400_000 + CRASH.count(b"\n")
 
 
-def test_the_log_on_the_host_is_diagnosed_where_ours_is_older(host: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_log_on_the_host_replaces_an_older_local_copy(host: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     run, log = crashed(host)
     log.write_bytes(b"".join(ANSWER % row for row in range(20_000)) + CRASH)
-    code, found = diagnosed(capsys, run, "--remote")
-    cause = found["cause"]
+    code, answer = diagnosed(capsys, run, "--remote")
+    cause = answer["cause"]
     assert isinstance(cause, dict)
     assert (code, cause["id"]) == (1, "kv-pool-left-empty")
     assert cause["line"] > 20_000
 
 
-def test_a_log_that_is_gone_is_said_and_ours_is_judged(host: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_remote_log_is_a_note_and_the_local_copy_is_judged(
+    host: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
     run, log = crashed(host)
-    here = diagnosed(capsys, run)[1]
+    local = diagnosed(capsys, run)[1]
     log.unlink()
-    code, found = diagnosed(capsys, run, "--remote")
-    assert (code, found["cause"]) == (1, here["cause"])
-    assert any(f"cannot read {log}" in note and "No such file" in note for note in map(str, _notes(found)))
+    code, answer = diagnosed(capsys, run, "--remote")
+    assert (code, answer["cause"]) == (1, local["cause"])
+    assert any(f"cannot read {log}" in note and "No such file" in note for note in map(str, _notes(answer)))
 
 
-def test_a_log_that_is_neither_there_nor_here_is_an_error(host: Bench) -> None:
+def test_a_missing_remote_log_without_a_local_copy_is_an_error(host: Bench) -> None:
     run, log = crashed(host)
     log.unlink()
     run.log.unlink()
@@ -132,7 +134,7 @@ def test_a_log_that_is_neither_there_nor_here_is_an_error(host: Bench) -> None:
         host_evidence(host.transport, run, 0.0, kernel=False, words=("Error",))
 
 
-def test_a_host_that_cannot_be_reached_leaves_our_copy(
+def test_an_unreachable_host_leaves_the_local_copy_to_judge(
     state: Path,
     start_sshd: Callable[..., Sshd],
     connect: Callable[[Sshd], Counting],
@@ -141,16 +143,18 @@ def test_a_host_that_cannot_be_reached_leaves_our_copy(
     box = start_sshd("lost-box")
     run, _ = crashed(bench(state, connect(box)))
     box.stop()
-    code, found = diagnosed(capsys, run, "--remote", "--host-evidence")
-    assert code == 1 and any("the host was not asked" in str(note) for note in _notes(found))
+    code, answer = diagnosed(capsys, run, "--remote", "--host-evidence")
+    assert code == 1 and any("the host was not asked" in str(note) for note in _notes(answer))
     run.log.unlink()
     assert diagnosed(capsys, run, "--remote")[0] == 4
 
 
-def test_the_kernel_log_is_read_or_said_to_be_closed(host: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_kernel_log_is_read_or_a_note_says_that_it_could_not_be(
+    host: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
     run, _ = crashed(host)
-    code, found = diagnosed(capsys, run, "--host-evidence")
-    closed = any("kernel log could not be read" in str(note) for note in _notes(found))
+    code, answer = diagnosed(capsys, run, "--host-evidence")
+    closed = any("kernel log could not be read" in str(note) for note in _notes(answer))
     assert code == 1 and closed is not _readable()
 
 
@@ -159,25 +163,27 @@ def test_the_kernel_log_is_read_or_said_to_be_closed(host: Bench, capsys: pytest
     or not RESTRICTED.exists()
     or RESTRICTED.read_text().strip() != "1"
     or not shutil.which("setpriv"),
-    reason="needs root here, and a kernel that closes its log to others",
+    reason="needs root on this machine, and a kernel that restricts its log to root",
 )
-def test_a_user_without_rights_is_told_why_the_kernel_log_is_closed(
+def test_a_note_says_why_a_user_cannot_read_the_kernel_log(
     host: Bench, start_sshd: Callable[..., Sshd], connect: Callable[[Sshd], Counting]
 ) -> None:
     run, _ = crashed(host)
-    with TemporaryDirectory(dir="/tmp") as bare:  # pytest's folders are closed to others; no journalctl in here
+    with TemporaryDirectory(dir="/tmp") as bare:  # other users cannot read pytest's folders; no journalctl in this one
         Path(bare).chmod(0o755)
         for name in ("sh", "env", "python3"):
             (Path(bare) / name).symlink_to(f"/usr/bin/{name}")
         other = f"setpriv --reuid 65534 --clear-groups env PATH={bare} HOME=/"
         box = start_sshd("closed-box", f'ForceCommand {other} /bin/sh -c "$SSH_ORIGINAL_COMMAND"')
-        found = kernel_log(connect(box), run, 0.0)
-    assert found.lines == ()
-    assert "/dev/kmsg: Operation not permitted" in found.notes[0] and "journalctl: not installed" in found.notes[0]
+        evidence = kernel_log(connect(box), run, 0.0)
+    assert evidence.lines == ()
+    assert (
+        "/dev/kmsg: Operation not permitted" in evidence.notes[0] and "journalctl: not installed" in evidence.notes[0]
+    )
 
 
-def _notes(found: dict[str, object]) -> list[object]:
-    notes = found["notes"]
+def _notes(answer: dict[str, object]) -> list[object]:
+    notes = answer["notes"]
     assert isinstance(notes, list)
     return notes
 

@@ -1,4 +1,4 @@
-"""Runs that nothing explains: grouped, drafted from, and never called healthy because they stood still."""
+"""Unexplained runs: they are grouped, become proposed causes, and a stalled one is never called healthy."""
 
 import json
 from datetime import UTC, datetime
@@ -39,27 +39,29 @@ def made(store: RunStore, log: str, state: str = "crashed") -> Run:
     return run
 
 
-def test_one_open_question_is_one_row_however_often_it_happened(store: RunStore) -> None:
+def test_a_repeated_unexplained_failure_is_one_row(store: RunStore) -> None:
     for number in range(3):
         made(store, crash("schedule_policy", number))
     made(store, crash("schedule_batch", 0))
     made(store, START + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1 GiB\n")
-    found = unknowns(store.all())
-    assert [len(item.runs) for item in found][:2] == [3, 1]
-    assert "schedule_policy.py:add_one_req" in found[0].fingerprint
-    assert found[0].engines == ("0.5.12",)
+    failures = unknowns(store.all())
+    assert [len(item.runs) for item in failures][:2] == [3, 1]
+    assert "schedule_policy.py:add_one_req" in failures[0].fingerprint
+    assert failures[0].engines == ("0.5.12",)
 
 
-def test_the_command_lists_them_and_says_what_to_do(store: RunStore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_lists_unexplained_failures_and_the_next_step(
+    store: RunStore, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = made(store, crash("schedule_policy", 7))
     assert command("diagnose", DIAGNOSE, ["unknowns"]) == 0
-    said = capsys.readouterr().out
-    assert run.id in said and "lost 7 pages" in said and "diagnose scaffold" in said
+    output = capsys.readouterr().out
+    assert run.id in output and "lost 7 pages" in output and "diagnose scaffold" in output
     assert command("diagnose", DIAGNOSE, ["unknowns", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["unknowns"][0]["runs"] == [run.id]
 
 
-def test_a_run_becomes_the_draft_of_a_cause(store: RunStore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_becomes_a_proposed_cause(store: RunStore, capsys: pytest.CaptureFixture[str]) -> None:
     run = made(store, crash("schedule_policy", 7))
     assert command("diagnose", DIAGNOSE, ["scaffold", run.id, "pages-lost-in-policy"]) == 0
     folder = Path("knowledge-drafts/pages-lost-in-policy")
@@ -69,7 +71,7 @@ def test_a_run_becomes_the_draft_of_a_cause(store: RunStore, capsys: pytest.Capt
     assert command("diagnose", DIAGNOSE, ["scaffold", run.id, "pages-lost-in-policy"]) == 2
 
 
-def test_a_log_file_becomes_one_too_and_secrets_stay_out(store: RunStore, tmp_path: Path) -> None:
+def test_a_log_file_becomes_a_proposed_cause_without_its_secrets(store: RunStore, tmp_path: Path) -> None:
     log = tmp_path / "some.log"
     log.write_text(
         "[2026-11-29 15:16:00] server_args=ServerArgs(api_key='sk-very-secret', tp_size=1)\n" + crash("x", 1)
@@ -79,7 +81,7 @@ def test_a_log_file_becomes_one_too_and_secrets_stay_out(store: RunStore, tmp_pa
     assert "sk-very-secret" not in text and "lost 1 pages" in text
 
 
-def test_a_known_cause_is_not_drafted_again(store: RunStore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_known_cause_is_not_proposed_again(store: RunStore, capsys: pytest.CaptureFixture[str]) -> None:
     run = made(store, START + "RuntimeError: Cannot find any model weights with `/data/models/m`\n")
     assert command("diagnose", DIAGNOSE, ["scaffold", run.id, "no-weights-there"]) == 2
     assert "model-directory-without-weights" in capsys.readouterr().err
@@ -88,22 +90,22 @@ def test_a_known_cause_is_not_drafted_again(store: RunStore, capsys: pytest.Capt
 STALL = {"event": "Stalled", "at": 320.0, "phase": "weights", "silent": 300.0, "last_line": "Load weight begin."}
 
 
-def test_a_run_that_stood_still_is_no_healthy_one(store: RunStore) -> None:
+def test_a_stalled_run_is_not_healthy(store: RunStore) -> None:
     run = made(store, START, "stalled")
     run.append_event({**STALL, "doing": "9 processes, 0.0 s of CPU, 0 MB read since the last look, 8 waiting for disk"})
-    found = diagnose_run(run)
-    assert not found.healthy and found.cause is None
-    assert "300 s in phase `weights`" in found.sentence and "8 waiting for disk" in found.sentence
-    assert found.fingerprint == "stall/weights"
+    diagnosis = diagnose_run(run)
+    assert not diagnosis.healthy and diagnosis.cause is None
+    assert "300 s in phase `weights`" in diagnosis.sentence and "8 waiting for disk" in diagnosis.sentence
+    assert diagnosis.fingerprint == "stall/weights"
 
 
-def test_compilers_at_work_are_told_apart(store: RunStore) -> None:
+def test_a_run_that_compiles_kernels_gets_its_own_fingerprint(store: RunStore) -> None:
     run = made(store, START, "timed-out")
     run.append_event({**STALL, "doing": "kernels are being compiled", "activity": "compiling"})
     assert diagnose_run(run).fingerprint == "compile/weights"
 
 
-def test_a_stall_that_passed_is_forgotten(store: RunStore) -> None:
+def test_a_stall_that_the_run_recovered_from_does_not_count(store: RunStore) -> None:
     run = made(store, START, "stalled")
     run.append_event({**STALL, "doing": "?"})
     run.append_event({"event": "Resumed", "at": 330.0, "phase": "weights"})

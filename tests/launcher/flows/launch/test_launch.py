@@ -1,4 +1,4 @@
-"""The spine on real processes: started, watched, proved ready, stopped, over local and over a real sshd."""
+"""Launches of real processes: started, watched, proved ready and stopped, locally and over a real sshd."""
 
 import json
 import os
@@ -29,9 +29,9 @@ pytestmark = pytest.mark.sshd
 
 @pytest.fixture
 def host(tmp_path: Path, transport: Transport) -> Iterator[Bench]:
-    made = bench(tmp_path, transport)
-    yield made
-    for run in made.context.store.all():
+    created = bench(tmp_path, transport)
+    yield created
+    for run in created.context.store.all():
         if (run.folder / "plan.json").exists():
             remote.stop(transport, run, drain=0.2)
 
@@ -40,7 +40,7 @@ def alive(run: Run) -> bool:
     return Path(f"/proc/{run.info['pid']}").exists()
 
 
-def test_healthy_engine_gets_ready_with_proof_and_stops_without_a_trace(host: Bench) -> None:
+def test_a_healthy_engine_proves_ready_and_leaves_no_process_when_stopped(host: Bench) -> None:
     outcome = host.launch()
     assert outcome.state is State.READY
     assert outcome.run is not None
@@ -55,7 +55,7 @@ def test_healthy_engine_gets_ready_with_proof_and_stops_without_a_trace(host: Be
     assert "Draining requests" in outcome.run.log.read_text()
 
 
-def test_crash_is_noticed_with_its_code_and_the_whole_log(host: Bench) -> None:
+def test_a_crash_is_recorded_with_its_exit_code_and_the_whole_log(host: Bench) -> None:
     outcome = host.launch("crash")
     assert outcome.state is State.CRASHED
     assert outcome.run is not None
@@ -65,7 +65,7 @@ def test_crash_is_noticed_with_its_code_and_the_whole_log(host: Bench) -> None:
     assert "Cannot find any model weights" in outcome.run.log.read_text()
 
 
-def test_usage_error_ends_at_once(host: Bench) -> None:
+def test_a_usage_error_ends_the_launch_immediately(host: Bench) -> None:
     outcome = host.launch("usage")
     assert (outcome.state, outcome.run and outcome.run.info["exit"]) == (State.CRASHED, 2)
     assert outcome.diagnosis is not None
@@ -80,7 +80,7 @@ def test_a_daemon_that_ignores_sigterm_is_found_and_killed(host: Bench) -> None:
     assert (stopped.forced, stopped.clean, stopped.code) == ("kill", True, 0)
 
 
-def test_children_that_end_a_moment_after_the_engine_are_not_forced(host: Bench) -> None:
+def test_children_that_end_shortly_after_the_engine_are_not_killed(host: Bench) -> None:
     outcome = host.launch("lagging")
     assert outcome.run is not None
     stopped = stop(host.context, outcome.run)
@@ -94,23 +94,23 @@ def test_an_engine_that_does_not_drain_is_killed_after_its_time(host: Bench) -> 
     assert (stopped.forced, stopped.clean, stopped.code) == ("kill", True, 137)
 
 
-def test_a_request_that_the_engine_refused_and_kept_in_its_books_is_not_waited_for(host: Bench) -> None:
+def test_a_rejected_request_that_the_engine_still_counts_does_not_delay_the_stop(host: Bench) -> None:
     outcome = host.launch("ghost")
     assert outcome.run is not None
-    said: list[str] = []
-    stopped = remote.stop(host.transport, outcome.run, drain=60, say=said.append)
+    messages: list[str] = []
+    stopped = remote.stop(host.transport, outcome.run, drain=60, say=messages.append)
     assert (stopped.forced, stopped.clean) == ("kill", True)
-    assert any("still counting 1 request it already rejected" in text for text in said), said
+    assert any("still counting 1 request it already rejected" in text for text in messages), messages
 
 
-def test_a_request_that_runs_is_waited_for(host: Bench) -> None:
+def test_a_running_request_is_drained(host: Bench) -> None:
     outcome = host.launch("busy")
     assert outcome.run is not None
     stopped = stop(host.context, outcome.run)
     assert (stopped.forced, stopped.clean, stopped.code) == ("", True, 0)
 
 
-def test_answers_of_another_server_are_not_ready(host: Bench) -> None:
+def test_answers_of_another_server_do_not_count_as_ready(host: Bench) -> None:
     outcome = host.launch("impostor", envs=("FAKE_ENGINE_PACE=0.01",), detach=True)
     assert outcome.run is not None
     from launcher.flows.launch.watching import Watching
@@ -124,10 +124,10 @@ def test_answers_of_another_server_are_not_ready(host: Bench) -> None:
     assert "the server reports served_model_name `somebody-else`, expected `fake`" in impostor.reason
 
 
-def test_port_of_a_stranger_is_refused_by_name_and_nothing_is_started(host: Bench) -> None:
-    with socket.socket() as stranger:
-        stranger.bind(("127.0.0.1", host.port))
-        stranger.listen()
+def test_a_port_taken_by_a_foreign_process_is_refused_with_its_pid_before_the_start(host: Bench) -> None:
+    with socket.socket() as foreign:
+        foreign.bind(("127.0.0.1", host.port))
+        foreign.listen()
         with pytest.raises(PlanRefused) as caught:
             host.launch()
     assert f"taken by pid {os.getpid()}" in caught.value.message
@@ -139,13 +139,13 @@ def test_of_many_launches_for_one_port_exactly_one_starts(host: Bench) -> None:
     results: list[str] = []
     profile, options = host.profile(), Options(detach=True, ignore_findings=True)
 
-    def one() -> None:
+    def launch_once() -> None:
         try:
             results.append(str(launch(host.context, profile, host.host, options).state))
         except PlanRefused as error:
             results.append("refused" if "already uses port" in error.message or "taken by" in error.message else "?")
 
-    threads = [threading.Thread(target=one) for _ in range(6)]
+    threads = [threading.Thread(target=launch_once) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -175,20 +175,20 @@ def test_killed_supervisor_and_engine_are_vanished_not_running(host: Bench) -> N
     assert run.state is State.LOST
 
 
-def test_a_reused_pid_is_not_taken_for_the_engine(host: Bench) -> None:
+def test_a_reused_pid_is_not_mistaken_for_the_engine(host: Bench) -> None:
     outcome = host.launch("usage")
     assert outcome.run is not None
     folder = host.folder / "work" / "runs" / outcome.run.id
     (folder / "rc").unlink()
     _, start, boot = (folder / "pid").read_text().split()
     (folder / "pid").write_text(f"{os.getpid()} {start} {boot}")
-    seen = remote.look(host.transport, outcome.run)
-    assert seen.state == "vanished"
+    look = remote.look(host.transport, outcome.run)
+    assert look.state == "vanished"
     (folder / "pid").write_text(f"{os.getpid()} {start} another-boot")
     assert remote.look(host.transport, outcome.run).state == "vanished"
 
 
-def test_attach_goes_on_where_a_killed_launcher_stopped(host: Bench) -> None:
+def test_attach_continues_where_a_killed_launcher_stopped(host: Bench) -> None:
     started = host.launch(envs=("FAKE_ENGINE_PACE=0.05",), detach=True)
     assert started.run is not None
     store = RunStore(host.folder / "runs")
@@ -196,7 +196,7 @@ def test_attach_goes_on_where_a_killed_launcher_stopped(host: Bench) -> None:
     assert outcome.state is State.READY
     text = outcome.run.log.read_text() if outcome.run else ""
     assert text.count("server_args=") == text.count("fired up and ready") == 1
-    # and once more, with a torn copy: nothing is lost, nothing is there twice
+    # and again with a local copy that ends inside a line: no line is lost or repeated
     with started.run.log.open("ab") as copy:
         copy.write(b"torn li")
     again = attach(host.context, store.find(started.run.id), probe=False)
@@ -204,7 +204,7 @@ def test_attach_goes_on_where_a_killed_launcher_stopped(host: Bench) -> None:
     assert again.run.log.read_text() == text
 
 
-def test_secrets_appear_nowhere(host: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_neither_stored_nor_on_the_command_line(host: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "sk-very-secret-value")
     monkeypatch.setenv("HF_TOKEN", "hf-very-secret-token")
     outcome = host.launch("healthy", "api-key=env:MY_KEY", envs=("HF_TOKEN",))
@@ -241,14 +241,14 @@ def test_the_script_can_be_run_again_by_hand(host: Bench) -> None:
     assert (folder / "rc").read_text() == "2\n"
 
 
-def test_an_expectation_that_nobody_knows_is_refused_before_a_run_exists(host: Bench) -> None:
+def test_an_unknown_expectation_is_refused_before_a_run_exists(host: Bench) -> None:
     profile = replace(host.profile(), expect={"sped": {"margin": 0.1}})
     with pytest.raises(ExpectError, match="speed"):
         launch(host.context, profile, host.host, Options(ignore_findings=True))
     assert list(host.context.store.all()) == []
 
 
-def test_verdicts_a_missing_baseline_among_them_are_kept_in_the_run(host: Bench) -> None:
+def test_the_run_keeps_its_verdicts_including_that_of_a_missing_baseline(host: Bench) -> None:
     profile = replace(host.profile(), expect={"baseline": "prod", "timeout": 5})
     options = Options(ignore_findings=True, ask_engine=False, soak=60)
     outcome = launch(host.context, profile, host.host, options)
@@ -257,4 +257,4 @@ def test_verdicts_a_missing_baseline_among_them_are_kept_in_the_run(host: Bench)
     kept = {item["id"]: item["outcome"] for item in outcome.run.read("validation")["verdicts"]}
     assert kept["baseline"] == "inconclusive"
     assert kept["prose"] == "fail"
-    assert "soak" not in kept  # what failed is not soaked
+    assert "soak" not in kept  # a server that failed validation is not soaked

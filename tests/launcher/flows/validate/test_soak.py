@@ -1,4 +1,4 @@
-"""Soaking goes on for its time, through failures, and ends when nobody is there any more."""
+"""A soak lasts its full time in spite of failures, and ends early when the server is gone."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ def soaked(
         endpoint.close()
 
 
-def test_a_round_at_the_beginning_one_at_the_end_and_each_is_dated() -> None:
+def test_rounds_run_from_the_start_to_the_end_and_each_is_dated() -> None:
     with serving() as (port, _):
         rounds = soaked(port, 120)
     assert [item.started[11:19] for item in rounds] == ["12:00:00", "12:01:00", "12:02:00"]
     assert {item.outcome for item in rounds} == {Outcome.PASS}
 
 
-def test_a_fault_that_passes_is_seen_and_so_is_that_it_passed() -> None:
+def test_a_temporary_fault_shows_in_its_round_and_not_in_later_ones() -> None:
     def spoil(state: State, count: int) -> None:
         state.faults = frozenset({"bangs"}) if count == 2 else frozenset()
 
     rounds: list[Validation] = []
     with serving() as (port, state):
 
-        def watch(found: Validation) -> None:
-            rounds.append(found)
+        def watch(validation: Validation) -> None:
+            rounds.append(validation)
             spoil(state, len(rounds))
 
         soaked(port, 240, progress=watch)
@@ -60,25 +60,25 @@ def test_a_fault_that_passes_is_seen_and_so_is_that_it_passed() -> None:
 
 def test_one_frozen_rank_of_four_is_noticed_although_health_says_200() -> None:
     with serving("frozen-rank", dp_size=4, max_running_requests=16) as (port, _):
-        [found] = soaked(port, 0, timeout=0.5)
-    verdicts = {item.id: item for item in found.verdicts}
+        [validation] = soaked(port, 0, timeout=0.5)
+    verdicts = {item.id: item for item in validation.verdicts}
     assert verdicts["health"].outcome is Outcome.PASS
     assert verdicts["pulse"].outcome is Outcome.FAIL
     assert "a rank stands still" in verdicts["pulse"].message
 
 
-def test_it_ends_when_nobody_answers_any_more() -> None:
+def test_a_soak_ends_when_the_server_does_not_answer() -> None:
     rounds = soaked(free_port())
     assert len(rounds) == 1
     assert rounds[0].level is Level.NONE
 
 
-def test_it_ends_when_it_is_told_to_also_in_a_pause() -> None:
-    asked: list[int] = []
+def test_a_soak_ends_when_the_process_is_gone_even_during_a_pause() -> None:
+    calls: list[int] = []
 
-    def stop() -> bool:
-        asked.append(1)
-        return len(asked) > 5
+    def gone() -> bool:
+        calls.append(1)
+        return len(calls) > 5
 
     with serving() as (port, _):
-        assert len(soaked(port, gone=stop)) == 1
+        assert len(soaked(port, gone=gone)) == 1

@@ -1,4 +1,4 @@
-"""A baseline is found by its name, nearest first; a run is one too."""
+"""A baseline is looked up by name, in the nearest folder first; a validated run is a baseline too."""
 
 from __future__ import annotations
 
@@ -35,25 +35,23 @@ def validated(store: RunStore, name: str = "p") -> Run:
     return run
 
 
-def test_what_is_saved_is_found_again_unchanged(store: RunStore, tmp_path: Path) -> None:
+def test_a_saved_baseline_is_read_back_unchanged(store: RunStore, tmp_path: Path) -> None:
     run = validated(store)
     path = save(run, "prod", folders()[-1], NOW)
     assert path == tmp_path / "state" / "baselines" / "prod.json"
-    found = find("prod", folders(), store)
-    assert found.validation == VALIDATION
-    assert found.about["run"] == run.id
-    assert found.about["profile"] == "p"
+    stored = find("prod", folders(), store)
+    assert stored.validation == VALIDATION
+    assert stored.about["run"] == run.id
+    assert stored.about["profile"] == "p"
 
 
-def test_numbers_stand_in_one_line_so_that_the_file_can_be_reviewed(store: RunStore) -> None:
+def test_each_list_of_numbers_is_on_one_line_for_review(store: RunStore) -> None:
     text = save(validated(store), "prod", folders()[-1], NOW).read_text()
     assert '"decode": [101.5, 99.25, 100.0]' in text
     assert json.loads(text)["validation"] == VALIDATION
 
 
-def test_a_committed_baseline_beside_the_profile_is_found_before_that_of_the_user(
-    store: RunStore, tmp_path: Path
-) -> None:
+def test_a_committed_baseline_next_to_the_profile_hides_the_user_s(store: RunStore, tmp_path: Path) -> None:
     save(validated(store), "prod", folders()[-1], NOW)
     committed = save(validated(store), "prod", tmp_path / "repo" / "baselines", NOW)
     profile = tmp_path / "repo" / "profiles" / "big" / "p.yaml"
@@ -66,12 +64,12 @@ def test_a_run_is_its_own_baseline(store: RunStore) -> None:
     assert find("last", folders(), store).name == run.id
 
 
-def test_a_file_is_taken_as_it_is(store: RunStore, tmp_path: Path) -> None:
+def test_a_validation_file_is_accepted_as_a_baseline(store: RunStore, tmp_path: Path) -> None:
     (tmp_path / "v.json").write_text(json.dumps(VALIDATION))
     assert find(str(tmp_path / "v.json"), (), store).validation == VALIDATION
 
 
-def test_an_unknown_name_says_what_there_is(store: RunStore) -> None:
+def test_an_unknown_name_suggests_a_similar_baseline(store: RunStore) -> None:
     save(validated(store), "production", folders()[-1], NOW)
     with pytest.raises(UsageError) as error:
         find("prodution", folders(), store)
@@ -79,7 +77,7 @@ def test_an_unknown_name_says_what_there_is(store: RunStore) -> None:
 
 
 @pytest.mark.parametrize("name", ["../evil", "a/b", "", ".hidden", "x" * 99])
-def test_a_name_that_is_no_file_name_is_refused(store: RunStore, name: str) -> None:
+def test_an_invalid_name_is_refused(store: RunStore, name: str) -> None:
     with pytest.raises(UsageError):
         save(validated(store), name, folders()[-1], NOW)
 
@@ -93,7 +91,7 @@ def test_a_run_that_was_never_validated_is_refused(store: RunStore) -> None:
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"validation": 3}', "{}"])
-def test_a_file_that_is_no_validation_is_refused(store: RunStore, tmp_path: Path, content: str) -> None:
+def test_a_file_without_a_validation_is_refused(store: RunStore, tmp_path: Path, content: str) -> None:
     (tmp_path / "bad.json").write_text(content)
     with pytest.raises(UsageError):
         find(str(tmp_path / "bad.json"), (), store)

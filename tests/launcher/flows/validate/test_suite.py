@@ -1,4 +1,4 @@
-"""Validation against a real HTTP server: limits, skips, warnings, soaking, and what becomes of broken checks."""
+"""Validation against a real HTTP server: limits, skips, warnings, and the outcome of a broken check."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from tests.support.validating import EVERYTHING, LENIENT, SLOW, requested, run, 
 
 
 @pytest.mark.parametrize("allowed", [1, 3, 8])
-def test_no_more_requests_are_in_flight_than_the_server_decodes_together(allowed: int) -> None:
-    # the stand-in notices a client that hung up only at its next write: aborted requests count too long here
+def test_no_more_requests_are_in_flight_than_the_server_decodes_concurrently(allowed: int) -> None:
+    # the stand-in notices a disconnected client only at its next write, so it counts aborted requests for too long
     _, state = run(suite="standard", info={"max_running_requests": allowed}, expect={"skip": ["abort"]})
     assert state.most_running <= allowed
 
 
-def test_accuracy_questions_fill_what_the_server_allows() -> None:
-    # An answer takes 80 ms of the stand-in: a client that fills its places has 8 of them open most of the time.
+def test_accuracy_questions_use_all_the_concurrency_that_the_server_allows() -> None:
+    # The stand-in takes 80 ms per answer: a client that uses all 8 slots has 8 requests open most of the time.
     with serving(delay=0.02) as (port, state):
         endpoint = Endpoint(LocalTransport(), "127.0.0.1", port)
         skip = [probe.id for probe in of_suite("standard") if not probe.id.startswith("accuracy-general")]
@@ -41,87 +41,89 @@ def test_accuracy_questions_fill_what_the_server_allows() -> None:
     assert state.most_running == 8
 
 
-def test_nobody_there_is_not_alive() -> None:
+def test_a_server_that_does_not_answer_is_not_alive() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         endpoint = Endpoint(LocalTransport(), "127.0.0.1", unused.getsockname()[1])
-        found = run_suite(subject_at(endpoint), requested({}), SystemClock())
+        validation = run_suite(subject_at(endpoint), requested({}), SystemClock())
         endpoint.close()
-    assert found.level is Level.NONE
-    assert found.outcome is Outcome.FAIL
-    assert all("the server did not answer" in item.message for item in found.verdicts)
+    assert validation.level is Level.NONE
+    assert validation.outcome is Outcome.FAIL
+    assert all("the server did not answer" in item.message for item in validation.verdicts)
 
 
 def test_a_base_model_without_chat_template_passes() -> None:
-    found, _ = run("no-chat-template")
-    assert found.level is Level.CORRECT
+    validation, _ = run("no-chat-template")
+    assert validation.level is Level.CORRECT
 
 
 def test_a_method_that_cannot_return_log_probabilities_is_skipped_not_failed() -> None:
-    found, _ = run("no-logprob-support")
-    assert {item.id: item.outcome for item in found.verdicts}["logprobs"] is Outcome.SKIP
-    assert found.outcome is Outcome.PASS
+    validation, _ = run("no-logprob-support")
+    assert {item.id: item.outcome for item in validation.verdicts}["logprobs"] is Outcome.SKIP
+    assert validation.outcome is Outcome.PASS
 
 
-def test_an_embedding_server_is_only_asked_whether_it_is_ready() -> None:
-    found, state = run(info={"is_embedding": True})
-    assert found.level is Level.READY
+def test_an_embedding_server_is_only_proved_ready() -> None:
+    validation, state = run(info={"is_embedding": True})
+    assert validation.level is Level.READY
     assert not any(path.startswith("/v1/chat") for path in state.paths)
 
 
-def test_a_probe_that_the_profile_skips_is_not_run_and_no_pass() -> None:
-    found, _ = run(expect={"skip": ["prose"]})
-    assert {item.id: item.outcome for item in found.verdicts}["prose"] is Outcome.SKIP
+def test_a_probe_that_the_profile_skips_does_not_run_and_does_not_count_as_passed() -> None:
+    validation, _ = run(expect={"skip": ["prose"]})
+    assert {item.id: item.outcome for item in validation.verdicts}["prose"] is Outcome.SKIP
 
 
 def test_a_broken_check_is_an_error_and_not_the_servers_fault() -> None:
-    # an entry without its prompt is our side's mistake
+    # an entry without its prompt is a mistake on our side
     probe = Probe(id="p", title="", why="", kind="greedy-repeat", level="correct", suites=("smoke",))
-    found = run_probe(probe, Context(server=Server()), lambda _: [], SystemClock()).verdict
-    assert found.outcome is Outcome.ERROR
-    assert "prompt" in found.evidence[0].text
-    assert outcome_of([found], 0) is Outcome.ERROR
+    verdict = run_probe(probe, Context(server=Server()), lambda _: [], SystemClock()).verdict
+    assert verdict.outcome is Outcome.ERROR
+    assert "prompt" in verdict.evidence[0].text
+    assert outcome_of([verdict], 0) is Outcome.ERROR
 
 
-def test_an_open_warning_of_the_log_keeps_the_server_at_ready() -> None:
+def test_an_unresolved_warning_in_the_log_keeps_the_server_at_ready() -> None:
     warning = Match(
         id="odd-scales", role=Role.LEDGER, title="Odd", evidence=(Evidence(text="scale_fmt is odd", line=9),)
     )
-    found, _ = run(ledger=[warning])
-    assert found.level is Level.READY
-    assert "open warning" in found.summary
+    validation, _ = run(ledger=[warning])
+    assert validation.level is Level.READY
+    assert "open warning" in validation.summary
     accepted = {"accept_warnings": {"odd-scales": {"reason": "measured in May", "until": "2999-01-01"}}}
-    found, _ = run(ledger=[warning], expect=accepted)
-    assert found.level is Level.CORRECT
-    assert found.warnings[0].state == "accepted"
+    validation, _ = run(ledger=[warning], expect=accepted)
+    assert validation.level is Level.CORRECT
+    assert validation.warnings[0].state == "accepted"
 
 
 SCALES = Match(id="fp8-cache-with-default-scales", role=Role.LEDGER, title="FP8 KV", evidence=(Evidence(text="x"),))
 
 
-def test_a_warning_that_only_the_needle_can_clear_brings_it_into_standard() -> None:
-    found, _ = run(suite="standard", ledger=[SCALES], expect={"skip": list(SLOW)})
-    assert {item.id: item.outcome for item in found.verdicts}["needle"] is Outcome.PASS
-    # three accuracy probes stand for each other and one is in the suite: the few-shot form is not needed
-    assert "accuracy-word-problems-few-shot" not in {item.id for item in found.verdicts}
+def test_a_warning_that_only_the_needle_can_clear_adds_it_to_standard() -> None:
+    validation, _ = run(suite="standard", ledger=[SCALES], expect={"skip": list(SLOW)})
+    assert {item.id: item.outcome for item in validation.verdicts}["needle"] is Outcome.PASS
+    # any of three accuracy probes clears the warning and one is in the suite: the few-shot probe is not needed
+    assert "accuracy-word-problems-few-shot" not in {item.id for item in validation.verdicts}
 
 
 @pytest.mark.parametrize(("suite", "info"), [("smoke", {}), ("standard", {"device": "cpu"})])
-def test_smoke_stays_short_and_a_cpu_is_spared(suite: str, info: dict[str, str]) -> None:
-    found, _ = run(suite=suite, ledger=[SCALES], info=info, expect={"skip": list(SLOW)})
-    assert "needle" not in {item.id for item in found.verdicts}
+def test_smoke_and_a_cpu_do_not_get_the_needle(suite: str, info: dict[str, str]) -> None:
+    validation, _ = run(suite=suite, ledger=[SCALES], info=info, expect={"skip": list(SLOW)})
+    assert "needle" not in {item.id for item in validation.verdicts}
 
 
-def test_a_needle_that_is_found_and_accuracy_that_holds_clear_the_warning() -> None:
+def test_passing_needle_and_accuracy_probes_clear_the_warning() -> None:
     baseline, _ = run(suite="standard")
     expect = {"skip": ["speed"]}
-    found, _ = run(suite="standard", ledger=[SCALES], expect=expect, baseline=json.loads(json.dumps(as_dict(baseline))))
-    assert [item.state for item in found.warnings] == ["cleared"]
+    validation, _ = run(
+        suite="standard", ledger=[SCALES], expect=expect, baseline=json.loads(json.dumps(as_dict(baseline)))
+    )
+    assert [item.state for item in validation.warnings] == ["cleared"]
 
 
 def test_a_profile_adds_probes_to_its_suite() -> None:
-    found, _ = run(expect={"also": ["json-schema"]})
-    assert {item.id: item.outcome for item in found.verdicts}["json-schema"] is Outcome.PASS
+    validation, _ = run(expect={"also": ["json-schema"]})
+    assert {item.id: item.outcome for item in validation.verdicts}["json-schema"] is Outcome.PASS
     with pytest.raises(ExpectError, match="json-schema"):
         run(expect={"also": ["json-shema"]})
 
@@ -133,40 +135,44 @@ def test_a_server_with_every_feature_is_proved_good_enough(suite: str) -> None:
         suite=suite, info={**EVERYTHING, "enable_metrics": True}, expect={"speed": {"margin": 5, "floor": 0}}
     )
     stored = json.loads(json.dumps(as_dict(first)))
-    # a margin of 500 %: how fast this machine is at this moment is no matter of a test
+    # a margin of 500 %: the present speed of this machine must not decide a test
     expect = {"speed": {"margin": 5, "floor": 0, "repeats": 3}}
-    found, _ = run(suite=suite, info={**EVERYTHING, "enable_metrics": True}, expect=expect, baseline=stored)
-    assert {item.id: item.message for item in found.verdicts if item.outcome is not Outcome.PASS} == {}
-    assert found.level is Level.GOOD_ENOUGH
-    asked = {"tool-call", "reasoning", "adapters", "speculation", "accuracy-word-problems", "speed"}
-    assert asked <= {item.id for item in found.verdicts}
-    figures = next(item.figures for item in found.verdicts if item.id == "speculation")
+    validation, _ = run(suite=suite, info={**EVERYTHING, "enable_metrics": True}, expect=expect, baseline=stored)
+    assert {item.id: item.message for item in validation.verdicts if item.outcome is not Outcome.PASS} == {}
+    assert validation.level is Level.GOOD_ENOUGH
+    expected = {"tool-call", "reasoning", "adapters", "speculation", "accuracy-word-problems", "speed"}
+    assert expected <= {item.id for item in validation.verdicts}
+    figures = next(item.figures for item in validation.verdicts if item.id == "speculation")
     assert figures["metrics_accept_length"] == 2.5
 
 
-def test_the_speed_of_a_live_baseline_is_measured_in_turn() -> None:
+def test_the_speed_of_a_live_baseline_is_measured_in_alternation() -> None:
     with serving(max_running_requests=3) as (port, state):
         other = Endpoint(LocalTransport(), "127.0.0.1", port)
         skip = [probe.id for probe in of_suite("standard") if probe.id != "speed"]
-        found, own = run(suite="standard", expect={"skip": skip}, live_baseline=other)
+        validation, server_state = run(suite="standard", expect={"skip": skip}, live_baseline=other)
         other.close()
-    speed = next(item for item in found.verdicts if item.id == "speed")
+    speed = next(item for item in validation.verdicts if item.id == "speed")
     assert "decode_ratio" in speed.figures
-    # as many as the smaller of the two decodes together; whether they meet there is a matter of this machine's speed
+    # the concurrency of the smaller of the two servers; whether it is reached depends on the speed of this machine
     assert {name for name in speed.figures if name.startswith("throughput") and name[-1].isdigit()} == {"throughput_3"}
     assert state.most_running <= 3
-    assert state.paths.count("/generate") == own.paths.count("/generate") > 10
+    assert state.paths.count("/generate") == server_state.paths.count("/generate") > 10
 
 
-def test_progress_tells_each_verdict_once() -> None:
-    told: list[str] = []
-    found, _ = run(inform=lambda verdict: told.append(verdict.id))
-    assert sorted(told) == sorted(item.id for item in found.verdicts) == sorted(probe.id for probe in of_suite("smoke"))
+def test_each_verdict_is_reported_once() -> None:
+    ids: list[str] = []
+    validation, _ = run(inform=lambda verdict: ids.append(verdict.id))
+    assert (
+        sorted(ids)
+        == sorted(item.id for item in validation.verdicts)
+        == sorted(probe.id for probe in of_suite("smoke"))
+    )
 
 
 def test_the_result_is_plain_json() -> None:
-    found, _ = run(suite="standard", info=EVERYTHING)
-    data = json.loads(json.dumps(as_dict(found)))
+    validation, _ = run(suite="standard", info=EVERYTHING)
+    data = json.loads(json.dumps(as_dict(validation)))
     assert data["level"] == "correct"
     assert data["engine"] == "0.5.23"
     assert len(data["samples"]["accuracy-word-problems"]["right"]) == 60

@@ -1,4 +1,4 @@
-"""The bench of injected faults: each is named by the right probe, and a healthy server raises no alarm."""
+"""Injected faults: the right probe reports each of them, and a healthy server causes no alarm."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.validating import (
 
 
 class Case(Struct, frozen=True):
-    """A fault and the probe that must name it; `message` is part of what it must say."""
+    """A fault, the probe that must report it, and a part of the probe's message."""
 
     fault: str
     probe: str
@@ -125,18 +125,18 @@ DEEP = (
 
 @pytest.fixture(scope="module")
 def baseline() -> dict[str, Any]:
-    """A healthy run of everything, as it would be stored."""
-    found, _ = run(suite="full", info=EVERYTHING)
-    stored: dict[str, Any] = json.loads(json.dumps(as_dict(found)))
+    """The validation of a healthy server with every feature, in its stored form."""
+    validation, _ = run(suite="full", info=EVERYTHING)
+    stored: dict[str, Any] = json.loads(json.dumps(as_dict(validation)))
     return stored
 
 
-def named(found: Validation, case: Case) -> list[Verdict]:
-    wanted = case.probe.split("|")
+def named(validation: Validation, case: Case) -> list[Verdict]:
+    probes = case.probe.split("|")
     return [
         item
-        for item in found.verdicts
-        if item.id in wanted and item.outcome is Outcome.FAIL and case.message in item.message
+        for item in validation.verdicts
+        if item.id in probes and item.outcome is Outcome.FAIL and case.message in item.message
     ]
 
 
@@ -145,20 +145,20 @@ def test_at_least_thirty_faults_are_injected() -> None:
 
 
 @pytest.mark.parametrize("case", SMOKE, ids=str)
-def test_smoke_names_the_fault_by_the_right_probe(case: Case) -> None:
-    found, _ = run(case.fault, expect=case.expect)
-    assert named(found, case), [f"{item.id} {item.outcome}: {item.message}" for item in found.verdicts]
-    assert found.outcome is Outcome.FAIL
-    assert found.level in (Level.ALIVE, Level.READY)
+def test_the_right_probe_of_smoke_reports_the_fault(case: Case) -> None:
+    validation, _ = run(case.fault, expect=case.expect)
+    assert named(validation, case), [f"{item.id} {item.outcome}: {item.message}" for item in validation.verdicts]
+    assert validation.outcome is Outcome.FAIL
+    assert validation.level in (Level.ALIVE, Level.READY)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", DEEP, ids=str)
-def test_deeper_suites_name_the_fault_by_the_right_probe(case: Case, baseline: dict[str, Any]) -> None:
+def test_the_right_probe_of_deeper_suites_reports_the_fault(case: Case, baseline: dict[str, Any]) -> None:
     suite = "standard" if case.suite == "smoke" else case.suite
     expect = {**case.expect, "skip": [probe for probe in SLOW if probe not in case.probe]}
-    found, _ = run(case.fault, suite=suite, info=case.info, expect=expect, baseline=baseline)
-    assert named(found, case), [f"{item.id} {item.outcome}: {item.message}" for item in found.verdicts]
+    validation, _ = run(case.fault, suite=suite, info=case.info, expect=expect, baseline=baseline)
+    assert named(validation, case), [f"{item.id} {item.outcome}: {item.message}" for item in validation.verdicts]
 
 
 def test_a_healthy_server_raises_no_alarm_in_fifty_smoke_runs() -> None:
@@ -166,8 +166,8 @@ def test_a_healthy_server_raises_no_alarm_in_fifty_smoke_runs() -> None:
     with serving() as (port, _):
         endpoint = Endpoint(LocalTransport(), "127.0.0.1", port)
         for _ in range(50):
-            found = run_suite(subject_at(endpoint), requested(), SystemClock())
-            alarms += [item for item in found.verdicts if item.outcome is not Outcome.PASS]
+            validation = run_suite(subject_at(endpoint), requested(), SystemClock())
+            alarms += [item for item in validation.verdicts if item.outcome is not Outcome.PASS]
         endpoint.close()
     assert alarms == []
 
@@ -175,8 +175,8 @@ def test_a_healthy_server_raises_no_alarm_in_fifty_smoke_runs() -> None:
 @pytest.mark.slow
 def test_a_healthy_server_with_every_feature_raises_no_alarm_in_full_runs(baseline: dict[str, Any]) -> None:
     for _ in range(2):
-        found, _ = run(suite="full", info=EVERYTHING, baseline=baseline)
-        outcomes = {item.id: item.outcome for item in found.verdicts}
-        # how fast this machine is at this moment is no matter of a test
+        validation, _ = run(suite="full", info=EVERYTHING, baseline=baseline)
+        outcomes = {item.id: item.outcome for item in validation.verdicts}
+        # the present speed of this machine must not decide a test
         assert outcomes.pop("speed") in (Outcome.PASS, Outcome.INCONCLUSIVE)
         assert set(outcomes.values()) == {Outcome.PASS}
