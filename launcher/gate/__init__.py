@@ -1,1 +1,1 @@
-"""A profile change judged like code: what changed, what it affects, what the policy says of it, where it is shown."""
+"""Review a change of profiles like code: what changed, what it affects, what the policy decides, how it is shown."""

@@ -1,6 +1,6 @@
-"""Which profiles a change reaches, and why: through a file, through `extends`, through a host, through the policy.
+"""Find the profiles that a change affects, and why: through a file, `extends`, a host, or the policy.
 
-Two sides are compared by what they mean, not by their text. Where bytes are equal nothing is resolved twice.
+The two sides are compared by meaning, not by text. Files whose bytes are equal are not compared by meaning again.
 """
 
 from __future__ import annotations
@@ -20,40 +20,46 @@ from launcher.profile.file import Profile
 
 
 class Sides(Struct, frozen=True, kw_only=True):
-    """The working tree and what it is compared with; `old` is None when there is no base."""
+    """The working tree (`new`) and the base that it is compared with (`old`; None without a base)."""
 
     new: Side
     old: Side | None
     machines: Sequence[Machine]
     old_machines: Sequence[Machine]
-    everything: str = ""  # why every profile is affected; empty: only those that a change reaches
+    everything: str = ""  # why every profile counts as affected; empty if only some do
 
 
 def affected(sides: Sides) -> list[Affected]:
-    """Every profile that has to be judged, by name; those that only changed their text are not among them."""
-    gone = {} if sides.old is None else {name: sides.old for name in sides.old.own if name not in sides.new.own}
-    moved = dict(_moved(sides, tuple(gone)))
-    found = [item for name in sides.new.own if (item := _one(name, sides, moved)) is not None]
-    for name, side in gone.items():
+    """Return every profile that has to be judged, sorted by name, deleted ones included.
+
+    A profile whose text changed but not its meaning is left out.
+    """
+    old, files = sides.old, sides.new.profile_files
+    deleted = {} if old is None else {name: old for name in old.profile_files if name not in files}
+    moved = dict(_moved(sides, tuple(deleted)))
+    profiles = [item for name in files if (item := _affected(name, sides, moved)) is not None]
+    for name, side in deleted.items():
         if name not in moved.values():
-            path = side.name_of(str(side.own[name]))
-            found.append(Affected(name=name, change="deleted", path=path, reasons=("deleted",)))
-    return sorted(found, key=lambda item: item.name)
+            path = side.name_of(str(side.profile_files[name]))
+            profiles.append(Affected(name=name, change="deleted", path=path, reasons=("deleted",)))
+    return sorted(profiles, key=lambda item: item.name)
 
 
 def means_all(policy: Policy, files: Sequence[str]) -> str:
-    """The changed file that reaches every profile; empty when there is none."""
+    """Return the first changed file that affects every profile; empty if there is none."""
     return next((path for path in files if any(fnmatchcase(path, pattern) for pattern in policy.affects_all)), "")
 
 
 def old_profile(name: str, sides: Sides) -> Profile | Broken | None:
-    """The profile as it was on the base."""
-    return sides.old.profile(name) if sides.old is not None and name in sides.old.own else None
+    """Return the profile as it is on the base; None if the base does not have it."""
+    return sides.old.profile(name) if sides.old is not None and name in sides.old.profile_files else None
 
 
 def untouched(profile: Profile, sides: Sides) -> bool:
-    """Whether every file that a profile is read from is the same on the base, byte for byte."""
-    if sides.old is None or profile.name not in sides.old.own or not set(sides.old.own) <= set(sides.new.own):
+    """Return whether every file that a profile is read from has the same bytes on the base."""
+    if sides.old is None or profile.name not in sides.old.profile_files:
+        return False
+    if not set(sides.old.profile_files) <= set(sides.new.profile_files):
         return False
     names = [sides.new.name_of(path) for path in profile.parents]
     return all(
@@ -62,17 +68,17 @@ def untouched(profile: Profile, sides: Sides) -> bool:
     )
 
 
-def _one(name: str, sides: Sides, moved: Mapping[str, str]) -> Affected | None:
-    path = sides.new.name_of(str(sides.new.own[name]))
+def _affected(name: str, sides: Sides, moved: Mapping[str, str]) -> Affected | None:
+    path = sides.new.name_of(str(sides.new.profile_files[name]))
     profile = sides.new.profile(name)
     if isinstance(profile, Broken):
-        return Affected(name=name, change="changed", path=path, reasons=("it cannot be read",))
+        return Affected(name=name, change="changed", path=path, reasons=("the profile cannot be read",))
     reasons = list(_inputs(profile, sides))
     if name in moved:
         reasons = [f"moved from {moved[name]}"]
         return Affected(name=name, change="moved", path=path, reasons=tuple(reasons), abstract=profile.abstract)
     changed = () if untouched(profile, sides) else _differences(profile, sides)
-    if sides.old is None or name not in sides.old.own:
+    if sides.old is None or name not in sides.old.profile_files:
         reasons.insert(0, "new")
         change = "new"
     elif changed:
@@ -98,17 +104,18 @@ def _differences(profile: Profile, sides: Sides) -> tuple[Difference, ...]:
 
 
 def _because(profile: Profile, changed: Sequence[Difference], sides: Sides) -> str:
-    """Which file brought the change: its own, or one that it extends."""
-    own = sides.new.name_of(profile.path)
-    assert sides.old is not None  # a profile that changed was there before
-    if sides.new.bytes_of(own) != sides.old.bytes_of(own):
-        return f"its file changed ({len(changed)} values)"
-    elsewhere = sorted({item.place.path for item in changed if item.place is not None and item.place.path != own})
-    return f"through `extends`: {', '.join(elsewhere) or 'a parent'} changed ({len(changed)} values)"
+    """The file that caused the change: the profile's own, or one that it extends."""
+    path = sides.new.name_of(profile.path)
+    assert sides.old is not None  # a changed profile exists on the base
+    values = f"{len(changed)} value{'s' * (len(changed) != 1)}"
+    if sides.new.bytes_of(path) != sides.old.bytes_of(path):
+        return f"its file changed ({values})"
+    parents = sorted({item.place.path for item in changed if item.place is not None and item.place.path != path})
+    return f"through `extends`: {', '.join(parents) or 'a parent'} changed ({values})"
 
 
 def _inputs(profile: Profile, sides: Sides) -> Iterator[str]:
-    """Hosts that changed under the profile."""
+    """The changed hosts that the profile runs on, one reason each."""
     if profile.abstract or sides.old is None:
         return
     before = {item.name: item for item in sides.old_machines}
@@ -126,19 +133,19 @@ def _inputs(profile: Profile, sides: Sides) -> Iterator[str]:
             yield f"the environment of {machine.name} changed"
 
 
-def _moved(sides: Sides, gone: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """New name → old name of profiles that only got another one."""
-    if sides.old is None or not gone:
+def _moved(sides: Sides, deleted: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(new name, old name) of each profile that was only renamed."""
+    if sides.old is None or not deleted:
         return
-    left = {name: item for name in gone if isinstance(item := sides.old.profile(name), Profile)}
-    for name in sides.new.own:
+    unmatched = {name: item for name in deleted if isinstance(item := sides.old.profile(name), Profile)}
+    for name in sides.new.profile_files:
         profile = sides.new.profile(name)
-        if name in sides.old.own or not isinstance(profile, Profile):
+        if name in sides.old.profile_files or not isinstance(profile, Profile):
             continue
-        same = next((old for old, item in left.items() if meaning(item) == meaning(profile)), None)
-        if same is not None:
-            del left[same]
-            yield name, same
+        old_name = next((old for old, item in unmatched.items() if meaning(item) == meaning(profile)), None)
+        if old_name is not None:
+            del unmatched[old_name]
+            yield name, old_name
 
 
 def _schemas(policy: Policy) -> list[FlagSchema]:

@@ -1,7 +1,7 @@
-"""Two validations of the same model → better, same, worse or inconclusive, figure by figure. Pure.
+"""Compare two validations of one model, figure by figure: better, same, worse or inconclusive. Pure.
 
-Accuracy by the same questions, acceptance and speed by ratios of medians, each with its interval. `same` means that a
-loss larger than the margin is ruled out; where the noise does not allow any of the three, it is inconclusive.
+Accuracy is compared on the same questions, draft acceptance and speed as ratios of medians, each with its interval.
+`same` means that a loss larger than the margin is ruled out; a figure too noisy for any of the three is inconclusive.
 """
 
 from __future__ import annotations
@@ -13,24 +13,27 @@ from checks.after.measures.intervals import Interval, difference, paired_differe
 from launcher.gate.report import Comparison
 
 BETTER, SAME, WORSE, INCONCLUSIVE = "better", "same", "worse", "inconclusive"
-FIRST_TOKEN_MARGIN = 0.25  # the way to the server differs more than servers do
-_LEFT_OUT = ("gap",)  # says the same as the decode rate
+FIRST_TOKEN_MARGIN = 0.25  # the latency to a server varies more than servers do
+_LEFT_OUT = ("gap",)  # the same information as the decode rate
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any], margin: float) -> tuple[Comparison, ...]:
-    """Every figure that both validations have (`checks.after.validation.as_dict`), verdicts of probes first."""
-    found = list(_probes(old, new))
+    """Compare every figure that both validations contain, after the verdicts of the probes.
+
+    Both have the form of `checks.after.validation.as_dict`; `margin` is the tolerated loss as a share.
+    """
+    comparisons = list(_probes(old, new))
     before, after = old.get("samples") or {}, new.get("samples") or {}
     for probe, samples in after.items():
         for name, now in samples.items():
             base = (before.get(probe) or {}).get(name)
             if base and now and name not in _LEFT_OUT:
-                found.append(_figure(probe, name, base, now, margin))
-    return tuple(found)
+                comparisons.append(_figure(probe, name, base, now, margin))
+    return tuple(comparisons)
 
 
 def overall(comparisons: Sequence[Comparison]) -> str:
-    """The worst that is certain, then what is not, then a gain. Nothing compared is inconclusive."""
+    """Return the overall verdict: worse, else inconclusive, else better, else same. No comparison is inconclusive."""
     verdicts = {item.verdict for item in comparisons}
     for verdict in (WORSE, INCONCLUSIVE, BETTER, SAME):
         if verdict in verdicts:
@@ -39,7 +42,7 @@ def overall(comparisons: Sequence[Comparison]) -> str:
 
 
 def pooled(validations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Several validations of one profile as one: samples side by side, of every probe the worst verdict."""
+    """Merge several validations of one profile: all samples together, and the worst verdict of each probe."""
     order = ("fail", "error", "inconclusive", "skip", "pass")
     samples: dict[str, dict[str, list[float]]] = {}
     verdicts: dict[str, Mapping[str, Any]] = {}
@@ -55,14 +58,14 @@ def pooled(validations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _probes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Comparison]:
-    """Probes whose outcome differs; a comparison with an absolute expectation is one of them."""
+    """Probes whose outcome changed or that fail on both sides; probes check the absolute expectations, too."""
     before = {item["id"]: str(item["outcome"]) for item in old.get("verdicts") or ()}
     for item in new.get("verdicts") or ():
         was, now = before.get(item["id"], "skip"), str(item["outcome"])
         if now == "fail" and was != "fail":
             yield Comparison(name=item["id"], verdict=WORSE, message=f"{was} → fail: {item.get('message', '')}")
         elif now == "fail":
-            yield Comparison(name=item["id"], verdict=INCONCLUSIVE, message="fails with both")
+            yield Comparison(name=item["id"], verdict=INCONCLUSIVE, message="fails on both sides")
         elif was == "fail" and now == "pass":
             yield Comparison(name=item["id"], verdict=BETTER, message="fail → pass")
         elif now == "error" and was != "error":
@@ -85,22 +88,22 @@ def _accuracy(probe: str, base: Sequence[float], now: Sequence[float], margin: f
         change = paired_difference(before, after)
     else:
         change = difference((sum(before), len(before)), (sum(after), len(after)))
-    shown = f"{change.value:+.1%} ({change.low:+.1%} to {change.high:+.1%}), {len(after)} questions"
-    return _judged(probe, change, margin, shown)
+    text = f"{change.value:+.1%} ({change.low:+.1%} to {change.high:+.1%}), {len(after)} questions"
+    return _judged(probe, change, margin, text)
 
 
 def _ratio(name: str, base: Iterable[float], now: Iterable[float], margin: float) -> Comparison:
-    """`now` over `base`; for times the caller gives them the other way round, so that more is always better."""
+    """The ratio of `now` to `base`. For times the caller swaps the two, so that a higher ratio is always better."""
     first, second = list(base), list(now)
     if not all(value > 0 for value in (*first, *second)):
-        return Comparison(name=name, verdict=INCONCLUSIVE, message="a measurement of zero")
-    found = ratio_interval(first, second)
-    change = Interval(value=found.value - 1, low=found.low - 1, high=found.high - 1)
-    shown = f"{change.value:+.1%} ({change.low:+.1%} to {change.high:+.1%}), {len(second)} measurements"
-    return _judged(name, change, margin, shown)
+        return Comparison(name=name, verdict=INCONCLUSIVE, message="a measurement is zero, so there is no ratio")
+    ratio = ratio_interval(first, second)
+    change = Interval(value=ratio.value - 1, low=ratio.low - 1, high=ratio.high - 1)
+    text = f"{change.value:+.1%} ({change.low:+.1%} to {change.high:+.1%}), {len(second)} measurements"
+    return _judged(name, change, margin, text)
 
 
-def _judged(name: str, change: Interval, margin: float, shown: str) -> Comparison:
+def _judged(name: str, change: Interval, margin: float, text: str) -> Comparison:
     if change.low > 0 and change.value >= margin:
         verdict = BETTER
     elif change.low > -margin:
@@ -108,6 +111,6 @@ def _judged(name: str, change: Interval, margin: float, shown: str) -> Compariso
     elif change.high < 0 and change.value <= -margin:
         verdict = WORSE
     else:
-        verdict, shown = INCONCLUSIVE, f"{shown}: a loss of {margin:.0%} is not ruled out"
+        verdict, text = INCONCLUSIVE, f"{text}: a loss of {margin:.0%} is not ruled out"
     figures = {"value": round(change.value, 4), "low": round(change.low, 4), "high": min(round(change.high, 4), 1e9)}
-    return Comparison(name=name, verdict=verdict, message=shown, figures=figures)
+    return Comparison(name=name, verdict=verdict, message=text, figures=figures)

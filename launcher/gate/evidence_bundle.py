@@ -1,7 +1,7 @@
-"""The evidence bundle: one Run as one archive without secrets, and its way back into a folder.
+"""Pack one Run into an evidence bundle, an archive without secrets, and unpack it into a folder again.
 
-`NAME.tar.gz` holds one folder, the run's id, with its documents and `bundle.json` (format, digests). Unpacking trusts
-nothing: plain files only, names of a run only, bounded sizes.
+`NAME.tar.gz` contains one folder, named after the run's id, with its documents and `bundle.json` (format, digests).
+Unpacking trusts nothing: it accepts only plain files with the names of a run's files, up to a total size.
 """
 
 from __future__ import annotations
@@ -32,47 +32,50 @@ DOCUMENTS = (
 )  # fmt: skip
 TEXTS = ("launch.sh", "server.log", "events.jsonl")
 NAMES = frozenset((*(f"{name}.json" for name in DOCUMENTS), *TEXTS, "bundle.json"))
-LARGEST = 4 << 30  # bytes, unpacked
+LARGEST = 4 << 30  # bytes of an unpacked bundle
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}\Z")
 
 
 def write(run: Run, path: Path, environ: Mapping[str, str] | None = None) -> Path:
-    """Pack a run. Secrets of the plan that this environment holds are masked too. Home paths are kept."""
+    """Pack a run into the file `path`, and return `path`.
+
+    Values of the plan's secrets are masked too if this environment contains them. Paths of home folders are kept.
+    """
     source = os.environ if environ is None else environ
     names = (run.read("plan") or {}).get("secret_env") or ()
     masker = Masker(source[name] for name in names if source.get(name))
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with draft.open("wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as packed:
+        with temporary.open("wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as packed:
             _fill(packed, run, masker)
-        draft.replace(path)
+        temporary.replace(path)
     finally:
-        draft.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     return path
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Run]:
-    """A run's folder, or a bundle unpacked for as long as the block runs. Raises RunNotFound, UsageError."""
+    """Open a run's folder, or a bundle, which stays unpacked while the block runs. Raises RunNotFound, UsageError."""
     if path.is_dir():
         if not (path / "run.json").exists():
-            raise RunNotFound(f"{path} is no run: it has no run.json", hint="`launch runs` lists runs")
+            raise RunNotFound(f"{path} is not a run: run.json is missing", hint="`launch runs` lists the runs")
         yield Run(id=path.resolve().name, folder=path)
         return
     if not path.exists():
-        raise RunNotFound(f"no such run or bundle: {path}", hint="`launch runs` lists runs")
+        raise RunNotFound(f"no such run or bundle: {path}", hint="`launch runs` lists the runs")
     with tempfile.TemporaryDirectory(prefix="bundle-") as scratch:
         yield unpack(path, Path(scratch))
 
 
 def unpack(path: Path, folder: Path) -> Run:
-    """Unpack a bundle below `folder`. Raises UsageError for what no bundle of ours holds."""
+    """Unpack a bundle into `folder`. Raises UsageError for an archive with anything that `write` does not pack."""
     try:
         with path.open("rb") as raw, tarfile.open(fileobj=raw, mode="r|gz") as archive:
             return _extract(archive, path, folder)
     except (tarfile.TarError, OSError, EOFError, ValueError) as error:
-        raise UsageError(f"{path} cannot be unpacked: {error}", hint="`launch bundle RUN` writes one") from error
+        raise UsageError(f"cannot unpack {path}: {error}", hint="`launch bundle RUN` writes a bundle") from error
 
 
 def _extract(archive: tarfile.TarFile, path: Path, folder: Path) -> Run:
@@ -80,10 +83,11 @@ def _extract(archive: tarfile.TarFile, path: Path, folder: Path) -> Run:
     for member in archive:
         run, _, name = member.name.partition("/")
         if not member.isreg() or name not in NAMES or not _ID.match(run) or run != (top or run):
-            raise UsageError(f"{path} is no bundle: it holds `{member.name}`", hint="nothing was unpacked from it")
+            message = f"{path} is not a bundle: it contains `{member.name}`"
+            raise UsageError(message, hint="no file of it was kept; `launch bundle RUN` writes a bundle")
         top, total = run, total + member.size
         if total > LARGEST:
-            raise UsageError(f"{path} is larger than {LARGEST >> 30} GiB unpacked")
+            raise UsageError(f"{path} exceeds {LARGEST >> 30} GiB when unpacked")
         target = folder / run / name
         target.parent.mkdir(mode=0o700, exist_ok=True)
         source = archive.extractfile(member)
@@ -92,7 +96,7 @@ def _extract(archive: tarfile.TarFile, path: Path, folder: Path) -> Run:
             while chunk := source.read(1 << 20):
                 out.write(chunk)
     if not top or not (folder / top / "run.json").exists():
-        raise UsageError(f"{path} is no bundle: it has no run.json", hint="`launch bundle RUN` writes one")
+        raise UsageError(f"{path} is not a bundle: run.json is missing", hint="`launch bundle RUN` writes a bundle")
     _verify(folder / top, path)
     return Run(id=top, folder=folder / top)
 
@@ -100,13 +104,13 @@ def _extract(archive: tarfile.TarFile, path: Path, folder: Path) -> Run:
 def _verify(folder: Path, path: Path) -> None:
     manifest = folder / "bundle.json"
     if not manifest.exists():
-        raise UsageError(f"{path} was cut short: it has no bundle.json at its end")
+        raise UsageError(f"{path} is truncated: bundle.json, its last file, is missing")
     listed = json.loads(manifest.read_bytes())
     if listed.get("format") != FORMAT:
-        raise UsageError(f"{path} is of format {listed.get('format')}; this launcher reads {FORMAT}")
+        raise UsageError(f"{path} has bundle format {listed.get('format')}; this launcher reads format {FORMAT}")
     for name, digest in dict(listed.get("files") or {}).items():
         if name not in NAMES or not (folder / name).exists() or _digest(folder / name) != digest:
-            raise UsageError(f"{path} is damaged: {name} is not what was packed")
+            raise UsageError(f"{path} is damaged: {name} does not match its digest in bundle.json")
 
 
 def _fill(packed: gzip.GzipFile, run: Run, masker: Masker) -> None:
@@ -128,7 +132,7 @@ def _fill(packed: gzip.GzipFile, run: Run, masker: Masker) -> None:
 
 
 def _clean(path: Path, out: IO[bytes], masker: Masker) -> None:
-    """A text of any size, line by line, without secrets; bytes that are no UTF-8 stay as they are."""
+    """Copy a text of any size, line by line, without its secrets. Bytes that are not UTF-8 stay unchanged."""
     with path.open("rb") as lines:
         for line in lines:
             text = line.decode("utf-8", "surrogateescape")
@@ -136,7 +140,7 @@ def _clean(path: Path, out: IO[bytes], masker: Masker) -> None:
 
 
 def _add(archive: tarfile.TarFile, name: str, data: IO[bytes]) -> str:
-    """Add a file; its sha256. Owner, mode and time are the same for every bundle."""
+    """Add a file and return its sha256. Owner, mode and time are the same in every bundle."""
     member = tarfile.TarInfo(name)
     member.size = data.seek(0, io.SEEK_END)
     member.mode = 0o644

@@ -1,7 +1,7 @@
-"""What git knows: the base of a change, the files that changed, and the files as they were. Git runs as a Command.
+"""Ask git for the base of a change, the files that changed, and their content on the base. Git runs as a Command.
 
-The new side is the working tree, so that what is not committed yet is judged as well; nothing in the repository is
-changed. What a change means is `semantic`'s business.
+The new side is the working tree, so uncommitted changes are judged too. Nothing in the repository is changed.
+`launcher.gate.semantic` works out what a change means.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from msgspec import Struct
 from launcher.errors import UsageError
 from launcher.transport.base import Command, Result, Transport
 
-TIMEOUT = 120.0  # seconds; a cold clone on a network disk
+TIMEOUT = 120.0  # seconds; enough for a cold clone on a network disk
 USUAL = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 _DEEPER = "`git fetch --unshallow`, or `fetch-depth: 0` in actions/checkout, or GIT_DEPTH: 0 in GitLab"
 
 
 class Base(Struct, frozen=True, kw_only=True):
-    """What the working tree is compared with; `commit` is empty when there is nothing."""
+    """The commit that the working tree is compared with (empty if there is none), and a note on its choice."""
 
     commit: str
     note: str
 
 
 class Git(Struct, frozen=True):
-    """The repository at `top`."""
+    """A git repository, whose top folder is `top`."""
 
     transport: Transport
     top: Path
 
     def run(self, *words: str, stdin: bytes = b"") -> Result:
-        """One git command, whatever its exit code."""
+        """Run one git command and return its result, whatever its exit code."""
         command = Command(
             argv=("git", "-c", "core.quotePath=false", "-C", str(self.top), *words),
             label="git",
@@ -44,76 +44,79 @@ class Git(Struct, frozen=True):
         return self.transport.run(command)
 
     def text(self, *words: str) -> str:
-        """Standard output, stripped. Raises UsageError when git fails."""
+        """Return the stripped standard output of a git command. Raises UsageError if git fails."""
         return self.output(*words).decode("utf-8", "surrogateescape").strip()
 
     def output(self, *words: str, stdin: bytes = b"") -> bytes:
-        """Standard output. Raises UsageError when git fails."""
+        """Return the standard output of a git command. Raises UsageError if git fails."""
         result = self.run(*words, stdin=stdin)
         if result.exit != 0:
             raise UsageError(f"git {words[0]}: {_complaint(result)}", where=str(self.top))
         return result.stdout
 
     def commit(self, revision: str) -> str:
-        """The commit that a name means; empty when there is none here."""
+        """Return the commit that a revision names; empty if this clone does not have it."""
         result = self.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
         return result.stdout.decode().strip() if result.exit == 0 else ""
 
 
 def repository(transport: Transport, folder: Path) -> Git:
-    """The repository that a folder lies in. Raises UsageError."""
-    here = Git(transport, folder.resolve())
-    result = here.run("rev-parse", "--show-toplevel")
+    """Return the repository that contains a folder. Raises UsageError."""
+    result = Git(transport, folder.resolve()).run("rev-parse", "--show-toplevel")
     if result.exit == 127:
-        raise UsageError("there is no git here", hint="install it: the gate compares with a base commit")
+        hint = "install git: the gate needs it to compare a change with its base commit"
+        raise UsageError("git is not installed on this machine", hint=hint)
     if result.exit != 0:
         message = _complaint(result)
         hint = "git config --global --add safe.directory '*'" if "dubious ownership" in message else "`git init`"
-        raise UsageError(f"{folder} is no git repository: {message}", hint=hint)
+        raise UsageError(f"{folder} is not a git repository: {message}", hint=hint)
     return Git(transport, Path(result.stdout.decode("utf-8", "surrogateescape").rstrip("\n")))
 
 
-def find_base(git: Git, given: str, environ: Mapping[str, str]) -> Base:
-    """What to compare with: the one asked for, what CI says, else the usual names. Raises UsageError."""
+def find_base(git: Git, revision: str, environ: Mapping[str, str]) -> Base:
+    """Return the base of the change: `revision` unless empty, else the one that CI names, else a usual branch.
+
+    Raises UsageError if this clone does not have `revision`.
+    """
     head = git.commit("HEAD")
     if not head:
         return Base(commit="", note="the repository has no commit yet: every profile is new")
-    if given and set(given) == {"0"}:  # how a push of a new branch names what was there before
+    if revision and set(revision) == {"0"}:  # the push event of a new branch names this as the commit before
         return Base(commit="", note="the branch is new: every profile is new")
-    tip, name = _tip(git, given, environ)
+    tip, name = _tip(git, revision, environ)
     if not tip:
-        if given:
+        if revision:
             shallow = git.text("rev-parse", "--is-shallow-repository") == "true"
-            why = "this clone is shallow" if shallow else "no such commit or branch here"
-            raise UsageError(f"base `{given}`: {why}", hint=_DEEPER if shallow else "git fetch origin")
-        return Base(commit="", note="there is no base branch here: every profile is new")
-    if tip == head and not given:
+            why = "this clone is shallow" if shallow else "no such commit or branch in this clone"
+            raise UsageError(f"base `{revision}`: {why}", hint=_DEEPER if shallow else "`git fetch origin`")
+        return Base(commit="", note="this clone has no base branch: every profile is new")
+    if tip == head and not revision:
         parent = git.commit("HEAD~1")
         if parent and not git.output("status", "--porcelain", "-z"):
-            return Base(commit=parent, note=f"{name} itself is checked out: compared with its parent")
-    forked = git.run("merge-base", tip, "HEAD")
-    if forked.exit != 0:
+            return Base(commit=parent, note=f"{name} itself is checked out: compared with its parent commit")
+    ancestor = git.run("merge-base", tip, "HEAD")
+    if ancestor.exit != 0:
         return Base(commit=tip, note=f"no common ancestor with {name} in this clone: compared with its tip")
-    return Base(commit=forked.stdout.decode().split()[0], note=f"compared with {name}")
+    return Base(commit=ancestor.stdout.decode().split()[0], note=f"compared with {name}")
 
 
 def changed_files(git: Git, base: Base) -> tuple[str, ...]:
-    """Paths that differ between the base and the working tree, old and new names of renames included."""
-    found = git.output("ls-files", "-z", "--others", "--exclude-standard").split(b"\0")
+    """Return the paths that differ between the base and the working tree; of a renamed file, both names."""
+    names = git.output("ls-files", "-z", "--others", "--exclude-standard").split(b"\0")
     if base.commit:
         words = ("diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", base.commit, "--")
-        found += git.output(*words).split(b"\0")
+        names += git.output(*words).split(b"\0")
     else:
-        found += git.output("ls-files", "-z").split(b"\0")
-    return tuple(sorted({name.decode("utf-8", "surrogateescape") for name in found if name}))
+        names += git.output("ls-files", "-z").split(b"\0")
+    return tuple(sorted({name.decode("utf-8", "surrogateescape") for name in names if name}))
 
 
 def write_snapshot(git: Git, commit: str, under: Iterable[str], folder: Path) -> None:
-    """The files of a commit that lie under these paths, written below `folder`. Links and submodules are left out."""
+    """Write the commit's files under these paths into `folder`. Links and submodules are left out."""
     listed = git.output("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0")
-    wanted = [_row(row) for row in listed if row]
+    rows = [_row(row) for row in listed if row]
     places = [PurePosixPath(item) for item in under]
-    chosen = [(sha, path) for mode, sha, path in wanted if mode in ("100644", "100755") and _below(path, places)]
+    chosen = [(sha, path) for mode, sha, path in rows if mode in ("100644", "100755") and _below(path, places)]
     if not chosen:
         return
     packed = git.output("cat-file", "--batch", stdin="".join(f"{sha}\n" for sha, _ in chosen).encode())
@@ -123,10 +126,10 @@ def write_snapshot(git: Git, commit: str, under: Iterable[str], folder: Path) ->
         target.write_bytes(data)
 
 
-def _tip(git: Git, given: str, environ: Mapping[str, str]) -> tuple[str, str]:
+def _tip(git: Git, revision: str, environ: Mapping[str, str]) -> tuple[str, str]:
     names: Sequence[str]
-    if given:
-        names = (given, f"origin/{given}")
+    if revision:
+        names = (revision, f"origin/{revision}")
     else:
         pull = environ.get("GITHUB_BASE_REF", "")
         merge = environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA", "")
@@ -144,8 +147,8 @@ def _row(row: bytes) -> tuple[str, str, str]:
 
 
 def _below(path: str, places: Sequence[PurePosixPath]) -> bool:
-    here = PurePosixPath(path)
-    return any(here == place or place in here.parents for place in places)
+    file = PurePosixPath(path)
+    return any(file == place or place in file.parents for place in places)
 
 
 def _unpack(packed: bytes) -> Iterable[bytes]:

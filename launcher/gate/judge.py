@@ -1,6 +1,6 @@
-"""Findings and policy → remarks: what stands in the way, what somebody accepted, what was there before.
+"""Turn findings and the policy into remarks: which of them block, are accepted, or exist on the base already.
 
-Also the rules of the gate itself: forbidden flags, what every profile must have, secrets in a file. Pure.
+This module also has the gate's own rules: forbidden flags, required keys, secrets in a file. Pure.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from launcher.gate.policy import Forbidden, Policy, fits
 from launcher.gate.redact import has_secret
 from launcher.gate.report import Place, Remark, Status
 from launcher.gate.side import Side
-from launcher.gate.static import Checked, Seen
+from launcher.gate.static import Checked, GroupedFinding
 from launcher.profile.file import Accepted, Profile
 
 
 class Case(Struct, frozen=True, kw_only=True):
-    """One profile to judge: what the check saw now, and on the base (None: it is new, or everything counts as new)."""
+    """One profile to judge: its findings now, and on the base (None: it is new, or everything counts as new)."""
 
     profile: Profile
     now: Checked
@@ -30,14 +30,14 @@ class Case(Struct, frozen=True, kw_only=True):
 
 
 def known_findings(checked: Checked) -> dict[tuple[str, str], frozenset[str]]:
-    """(id, subject) → where it held."""
-    return {(row.finding.id, row.finding.subject): frozenset(row.targets) for row in checked.seen}
+    """Map (id, subject) of each finding to the releases and hosts that it holds for."""
+    return {(row.finding.id, row.finding.subject): frozenset(row.targets) for row in checked.findings}
 
 
 def judge(case: Case, policy: Policy, side: Side, today: date) -> list[Remark]:
-    """Remarks on the findings of a profile."""
+    """Return the remarks on a profile's findings, and on plans that cannot be made for it."""
     remarks = [_refused_plan(case, label, str(error), error.where, side) for label, error in case.now.refused[:1]]
-    for row in case.now.seen:
+    for row in case.now.findings:
         if row.finding.id in policy.ignore:
             continue
         remarks.append(_remark(row, case, policy, side, today))
@@ -46,20 +46,20 @@ def judge(case: Case, policy: Policy, side: Side, today: date) -> list[Remark]:
 
 
 def own_rules(profile: Profile, policy: Policy, side: Side) -> list[Remark]:
-    """What gate.yaml asks of a profile beside its findings."""
+    """Return the remarks from the gate's own rules: forbidden flags, required keys and secrets."""
     return [*_forbidden(profile, policy, side), *_missing(profile, policy, side), *_secrets(profile, side)]
 
 
 def position(profile: Profile, finding: Finding, side: Side) -> Place:
-    """The line that a finding is about: its flag or variable, else the first fact it rests on that a file sets.
+    """Return the line of a finding: its flag or variable, otherwise the first fact in its evidence that a file sets.
 
-    Of several such facts one that the profile's own file sets comes first.
+    If several facts qualify, one that the profile's own file sets comes first.
     """
     if where := _where(profile, finding.subject):
         return side.place(where)
     places = [where for part in finding.evidence if (where := _where(profile, part.source))]
-    own = [where for where in places if where.startswith(f"{profile.path}:")]
-    return side.place((*own, *places, profile.path)[0])
+    in_own_file = [where for where in places if where.startswith(f"{profile.path}:")]
+    return side.place((*in_own_file, *places, profile.path)[0])
 
 
 def _where(profile: Profile, subject: str) -> str:
@@ -78,22 +78,22 @@ def _flag_where(profile: Profile, name: str) -> str:
         return profile.flags[name].where
     schema = load("")
     canonical = schema.canonical(name)
-    for own, item in profile.flags.items():
-        if canonical is not None and schema.canonical(own) == canonical:
+    for flag, item in profile.flags.items():
+        if canonical is not None and schema.canonical(flag) == canonical:
             return item.where
     return ""
 
 
-def _remark(row: Seen, case: Case, policy: Policy, side: Side, today: date) -> Remark:
+def _remark(row: GroupedFinding, case: Case, policy: Policy, side: Side, today: date) -> Remark:
     finding = row.finding
     accepted = next((item for item in case.profile.accept if item.id == finding.id), None)
-    status, more = _status(row, case, policy, accepted, today)
-    place = side.place(accepted.where) if accepted and more else position(case.profile, finding, side)
+    status, reason = _status(row, case, policy, accepted, today)
+    place = side.place(accepted.where) if accepted and reason else position(case.profile, finding, side)
     return Remark(
         rule=finding.id,
         status=status,
         severity=finding.severity,
-        message=f"{finding.message}{f' ({more})' if more else ''}",
+        message=f"{finding.message}{f' ({reason})' if reason else ''}",
         place=place,
         profile=case.profile.name,
         subject=finding.subject,
@@ -103,7 +103,10 @@ def _remark(row: Seen, case: Case, policy: Policy, side: Side, today: date) -> R
     )
 
 
-def _status(row: Seen, case: Case, policy: Policy, accepted: Accepted | None, today: date) -> tuple[Status, str]:
+def _status(
+    row: GroupedFinding, case: Case, policy: Policy, accepted: Accepted | None, today: date
+) -> tuple[Status, str]:
+    """The status of a finding, and the reason where the message should give one."""
     finding = row.finding
     weight = _weight(finding, policy)
     if accepted is not None and weight != "note":
@@ -111,57 +114,57 @@ def _status(row: Seen, case: Case, policy: Policy, accepted: Accepted | None, to
         return (Status.FAIL, fault) if fault else (Status.ACCEPTED, "")
     if weight == "note":
         return Status.NOTE, ""
-    if _stood_before(row, case) and not policy.old_fails:
-        return Status.KNOWN, "on the base too"
-    return Status.FAIL, {"owner": "an owner must accept it"}.get(weight, "")
+    if _on_base(row, case) and not policy.old_fails:
+        return Status.KNOWN, "already on the base"
+    return Status.FAIL, {"owner": "an owner must accept this finding"}.get(weight, "")
 
 
 def _weight(finding: Finding, policy: Policy) -> str:
-    """never, owner, fail or note; what names the finding's id beats what names its severity."""
+    """`never`, `owner`, `fail` or `note`; an entry for the finding's id beats one for its severity."""
     lists = (("never", policy.never), ("owner", policy.owner), ("fail", policy.fail))
     for word in (finding.id, str(finding.severity)):
-        for weight, named in lists:
-            if word in named:
+        for weight, entries in lists:
+            if word in entries:
                 return weight
     return "note"
 
 
 def _fault(accepted: Accepted, weight: str, policy: Policy, today: date) -> str:
-    """Why an acceptance does not count; empty when it does."""
+    """Why an acceptance does not count; empty if it does."""
     if weight == "never":
-        return "the policy lets nobody accept it"
+        return "the policy does not allow accepting this finding"
     if accepted.until is not None and accepted.until < today:
-        return f"accepted until {accepted.until}, which is past"
+        return f"its acceptance expired on {accepted.until}"
     if (weight == "owner" or "owner" in policy.acceptance_needs) and not accepted.owner:
-        return "accepted, but without an `owner`"
+        return "its acceptance needs an `owner`"
     if "until" in policy.acceptance_needs and accepted.until is None:
-        return "accepted, but without a day in `until`"
+        return "its acceptance needs a date in `until`"
     limit = today + timedelta(days=policy.acceptance_days)
     if policy.acceptance_days and accepted.until is not None and accepted.until > limit:
-        return f"accepted for longer than {policy.acceptance_days} days"
+        return f"its acceptance exceeds the limit of {policy.acceptance_days} days"
     return ""
 
 
-def _stood_before(row: Seen, case: Case) -> bool:
+def _on_base(row: GroupedFinding, case: Case) -> bool:
     if case.before is None:
         return False
     return set(row.targets) <= case.before.get((row.finding.id, row.finding.subject), frozenset())
 
 
 def _as_expected(remarks: list[Remark], case: Case, side: Side) -> list[Remark]:
-    """Of a profile that is kept because it is refused: its errors are expected, their absence is a failure."""
+    """The remarks on a profile that the policy expects to be refused: its errors are expected, their absence fails."""
     errors = [item for item in remarks if item.severity is Severity.ERROR]
     if errors:
         return [
             _with(item, Status.EXPECTED) if item.status in (Status.FAIL, Status.KNOWN) else item for item in remarks
         ]
-    message = "gate.yaml lists this profile under `refused`, and no check refuses it any more"
-    return [*remarks, _own("refused-profile-passes", message, side.place(case.profile.path), case.profile.name)]
+    message = "gate.yaml lists this profile under `refused`, but no check refuses it"
+    return [*remarks, _gate_remark("refused-profile-passes", message, side.place(case.profile.path), case.profile.name)]
 
 
 def _refused_plan(case: Case, label: str, message: str, where: str, side: Side) -> Remark:
     place = side.place(where or case.profile.path)
-    remark = _own("plan-refused", message, place, case.profile.name)
+    remark = _gate_remark("plan-refused", message, place, case.profile.name)
     return _with(remark, Status.FAIL, targets=(label,))
 
 
@@ -171,12 +174,10 @@ def _forbidden(profile: Profile, policy: Policy, side: Side) -> Iterator[Remark]
             continue
         for where, value in _uses(profile, item):
             if item.value is None or item.value.lower() == str(value).lower():
-                shown = f"--{item.name}" if item.kind == "flag" else item.name
-                told = f"{shown}{'' if item.value is None else f' {item.value}'} is forbidden by {policy.path}"
-                yield _own(
-                    f"forbidden-{item.kind}", f"{told}{f': {item.reason}' if item.reason else ''}",
-                    side.place(where), profile.name,
-                )  # fmt: skip
+                setting = f"--{item.name}" if item.kind == "flag" else item.name
+                setting += "" if item.value is None else f" {item.value}"
+                message = f"`{setting}` is forbidden by {policy.path}{f': {item.reason}' if item.reason else ''}"
+                yield _gate_remark(f"forbidden-{item.kind}", message, side.place(where), profile.name)
 
 
 def _uses(profile: Profile, item: Forbidden) -> Iterator[tuple[str, object]]:
@@ -185,23 +186,23 @@ def _uses(profile: Profile, item: Forbidden) -> Iterator[tuple[str, object]]:
             yield profile.env[item.name].where, profile.env[item.name].value
         return
     schema = load("")
-    meant = schema.canonical(item.name) or item.name
+    canonical = schema.canonical(item.name) or item.name
     for name, setting in profile.flags.items():
-        if (schema.canonical(name) or name) == meant:
+        if (schema.canonical(name) or name) == canonical:
             yield setting.where, setting.value
 
 
 def _missing(profile: Profile, policy: Policy, side: Side) -> Iterator[Remark]:
     checks = {
         "baseline": (profile.name in policy.baselines, f"no baseline: name one under `baselines` in {policy.path}"),
-        "engine-range": (bool(profile.engine.text), "no `engine` range: say for which releases it is meant"),
-        "hardware": (bool(profile.hardware), "no `hardware`: say which GPUs it was made for"),
-        "why": (bool(profile.why), "no `why`: say what it is for"),
+        "engine-range": (bool(profile.engine.text), "no `engine` range: add the releases that the profile supports"),
+        "hardware": (bool(profile.hardware), "no `hardware`: add the GPUs that the profile was made for"),
+        "why": (bool(profile.why), "no `why`: add the purpose of the profile"),
     }
     for name, patterns in policy.require.items():
         present, message = checks[name]
         if fits(profile.name, patterns) and not present:
-            yield _own(f"{name}-missing", message, side.place(profile.path), profile.name)
+            yield _gate_remark(f"{name}-missing", message, side.place(profile.path), profile.name)
 
 
 def _secrets(profile: Profile, side: Side) -> Iterator[Remark]:
@@ -212,11 +213,11 @@ def _secrets(profile: Profile, side: Side) -> Iterator[Remark]:
     )
     for name, where, value in values:
         if has_secret(str(value)):
-            message = f"the value of `{name}` is a secret: revoke it, it has been in a file"
-            yield _own("secret-in-profile", message, side.place(where), profile.name)
+            message = f"the value of `{name}` is a secret: revoke it, because it has been in a file"
+            yield _gate_remark("secret-in-profile", message, side.place(where), profile.name)
 
 
-def _own(rule: str, message: str, place: Place, profile: str) -> Remark:
+def _gate_remark(rule: str, message: str, place: Place, profile: str) -> Remark:
     return Remark(rule=rule, status=Status.FAIL, severity=Severity.ERROR, message=message, place=place, profile=profile)
 
 

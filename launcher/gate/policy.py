@@ -1,6 +1,6 @@
-"""gate.yaml → Policy: which findings stand in the way, who may accept them, what every profile must have.
+"""Parse gate.yaml into a Policy: which findings block, who may accept them, and what every profile must have.
 
-Every key is optional and every unknown one is an error with file:line:column. What the policy does is in `judge`.
+Every key is optional, and an unknown key is an error with file:line:column. `launcher.gate.judge` applies the policy.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ EXPECTATIONS = ("refused", "cause", "healthy", "outcome", "level")
 
 
 class Forbidden(Struct, frozen=True, kw_only=True):
-    """A flag or variable that no profile may set, at all or to this value."""
+    """A flag or variable that no profile may set, either to any value or to this one."""
 
     kind: str  # flag or env
     name: str
-    value: str | None
+    value: str | None  # None: any value
     reason: str
     where: str
     exempt: tuple[str, ...] = ()
 
 
 class Recorded(Struct, frozen=True, kw_only=True):
-    """Recorded runs whose verdict must stay: a run folder, a bundle, or a pattern for them."""
+    """Recorded runs whose verdict must not change: a run's folder, a bundle, or a pattern for either."""
 
     run: str
     where: str
@@ -47,17 +47,17 @@ class Recorded(Struct, frozen=True, kw_only=True):
 
 
 class HostTier(Struct, frozen=True, kw_only=True):
-    """Limits of the tier that launches."""
+    """The settings and limits of the host tier, which launches servers."""
 
     budget: float = 60.0  # GPU minutes for the whole gate
     wait: float = 30.0  # minutes to queue for the host
     suite: str = "standard"
-    margin: float = 0.05  # loss that is accepted, as a share
+    margin: float = 0.05  # tolerated loss, as a share
     rounds: int = 1  # launches of each side
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """What gate.yaml says; its defaults are those of a repository without one."""
+    """The content of gate.yaml. The defaults are those of a repository without that file."""
 
     path: str = ""
     profiles: tuple[str, ...] = ("profiles",)
@@ -72,28 +72,31 @@ class Policy(Struct, frozen=True, kw_only=True):
     ignore: tuple[str, ...] = ()
     old_fails: bool = False
     acceptance_needs: tuple[str, ...] = ()
-    acceptance_days: int = 0  # 0: any time
+    acceptance_days: int = 0  # 0: no limit
     require: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    baselines: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # profile → path, where it is said
+    baselines: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # profile → path, position in gate.yaml
     forbid: tuple[Forbidden, ...] = ()
-    refused: tuple[tuple[str, str], ...] = ()  # pattern, where it is said
+    refused: tuple[tuple[str, str], ...] = ()  # pattern, position in gate.yaml
     replay: tuple[Recorded, ...] = ()
     host: HostTier = field(default_factory=HostTier)
     where: Mapping[str, str] = field(default_factory=dict)  # position of each key
 
 
 def load(path: Path, shown: str = FILE) -> Policy:
-    """The policy in a file; the defaults when there is no such file. Raises YamlError."""
+    """Return the policy in a file, or the defaults if the file does not exist. Raises YamlError.
+
+    `shown` is the name of the file in messages.
+    """
     if not path.exists():
         return Policy()
     node = read(path, shown)
-    node.mapping(KEYS, "key of a gate policy")
-    known = Policy()
+    node.mapping(KEYS, "gate policy key")
+    defaults = Policy()
     return Policy(
         path=shown,
-        profiles=_texts(node, "profiles") or known.profiles,
-        hosts=_text(node, "hosts") or known.hosts,
-        facts=_text(node, "facts") or known.facts,
+        profiles=_texts(node, "profiles") or defaults.profiles,
+        hosts=_text(node, "hosts") or defaults.hosts,
+        facts=_text(node, "facts") or defaults.facts,
         engines=_range(node),
         runs_on={name: _listed(item) for name, item in _children(node, "runs-on").items()},
         affects_all=_texts(node, "affects-all"),
@@ -110,7 +113,7 @@ def load(path: Path, shown: str = FILE) -> Policy:
 
 
 def fits(name: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a profile's name is meant by one of these shell patterns."""
+    """Return whether a profile's name matches one of these shell patterns."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
@@ -119,14 +122,14 @@ def _findings(node: Node) -> dict[str, Any]:
     if section is None:
         return {}
     section.mapping(FINDING_KEYS, "key under `findings`")
-    given = [key for key in FINDING_KEYS if key != "old" and key in section.mapping()]
-    found: dict[str, Any] = {key: _texts(section, key) for key in given}
+    present = [key for key in FINDING_KEYS if key != "old" and key in section.mapping()]
+    fields: dict[str, Any] = {key: _texts(section, key) for key in present}
     old = section.get("old")
     if old is not None:
         if old.text() not in ("report", "fail"):
-            raise old.fail(f"`{old.text()}` is neither `report` nor `fail`")
-        found["old_fails"] = old.text() == "fail"
-    return found
+            raise old.fail(f"`{old.text()}` is not valid for `old`", "write `report` or `fail`")
+        fields["old_fails"] = old.text() == "fail"
+    return fields
 
 
 def _acceptance(node: Node) -> dict[str, Any]:
@@ -136,7 +139,8 @@ def _acceptance(node: Node) -> dict[str, Any]:
     section.mapping(("needs", "at-most-days"), "key under `acceptance`")
     for item in _items(section, "needs"):
         if item.text() not in ACCEPTANCE_NEEDS:
-            raise item.fail(f"an acceptance has no `{item.text()}`", did_you_mean(item.text(), ACCEPTANCE_NEEDS))
+            message = f"an acceptance has no key `{item.text()}`"
+            raise item.fail(message, did_you_mean(item.text(), ACCEPTANCE_NEEDS))
     return {"acceptance_needs": _texts(section, "needs"), "acceptance_days": int(_number(section, "at-most-days", 0))}
 
 
@@ -182,30 +186,30 @@ def _host(node: Node) -> HostTier:
     if section is None:
         return HostTier()
     section.mapping(("budget-gpu-minutes", "wait-minutes", "suite", "margin", "rounds"), "key under `host`")
-    usual = HostTier()
-    margin, rounds = _number(section, "margin", usual.margin), _number(section, "rounds", usual.rounds)
+    defaults = HostTier()
+    margin, rounds = _number(section, "margin", defaults.margin), _number(section, "rounds", defaults.rounds)
     if not 0 < margin < 1:
-        raise section.need("margin").fail("a share between 0 and 1 is meant, such as 0.05")
+        raise section.need("margin").fail("`margin` must be a share between 0 and 1, such as 0.05")
     if rounds < 1 or rounds != int(rounds):
-        raise section.need("rounds").fail("a whole number of launches is meant, at least 1")
+        raise section.need("rounds").fail("`rounds` must be a whole number of launches, at least 1")
     return HostTier(
-        budget=_number(section, "budget-gpu-minutes", usual.budget),
-        wait=_number(section, "wait-minutes", usual.wait),
-        suite=_text(section, "suite") or usual.suite,
+        budget=_number(section, "budget-gpu-minutes", defaults.budget),
+        wait=_number(section, "wait-minutes", defaults.wait),
+        suite=_text(section, "suite") or defaults.suite,
         margin=margin,
         rounds=int(rounds),
     )
 
 
 def _range(node: Node) -> EngineRange:
-    found = node.get("engines")
-    if found is None:
+    engines = node.get("engines")
+    if engines is None:
         return EngineRange()
     try:
-        chosen = EngineRange(found.text())
+        chosen = EngineRange(engines.text())
         chosen.contains("0.5.10")
     except ValueError as error:
-        raise found.fail(f"`{found.text()}` is not a version range", "write '>=0.5.10,<0.5.20'") from error
+        raise engines.fail(f"`{engines.text()}` is not a version range", "write e.g. '>=0.5.10,<0.5.20'") from error
     return chosen
 
 

@@ -1,4 +1,4 @@
-"""A host for one gate at a time: a lock that lives on the host and goes with the connection that holds it."""
+"""Reserve a host for one gate at a time, with a lock on the host that is released when the connection ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from launcher.errors import HostCommandFailed, TransportTimeout
 from launcher.transport.base import Command, Transport
 
-# flock queues; the word a second proves that somebody still listens: without a reader it ends, and so does the lock.
+# flock queues. The dot per second needs a reader: without one the script ends, and its lock is released.
 _HOLD = """\
 case $1 in "~"/*) cd || exit 74; place=${1#"~/"};; *) place=$1;; esac
 mkdir -p "$place" && exec 9>>"$place/gate.lock" || exit 74
@@ -25,15 +25,18 @@ TAKEN = 75
 
 @contextmanager
 def held(transport: Transport, work_dir: str, *, wait: float, who: str, say: Callable[[str], None]) -> Iterator[None]:
-    """The host is ours while the block runs. `wait`: seconds to queue. Raises TransportTimeout, HostCommandFailed."""
+    """Hold the gate's lock on the host while the block runs, after queueing for at most `wait` seconds.
+
+    Raises TransportTimeout if another gate keeps the lock, and HostCommandFailed if the lock cannot be taken.
+    """
     argv = ("sh", "-c", _HOLD, "sh", work_dir, str(max(1, int(wait))), who)
     stream = transport.stream(Command(argv=argv, label="gate_lock", timeout=30.0))
     try:
-        seen = b""
+        buffer = b""
         for chunk in stream:
-            seen += chunk
-            while b"\n" in seen:
-                line, _, seen = seen.partition(b"\n")
+            buffer += chunk
+            while b"\n" in buffer:
+                line, _, buffer = buffer.partition(b"\n")
                 if line == b"held":
                     yield
                     return
@@ -46,6 +49,6 @@ def held(transport: Transport, work_dir: str, *, wait: float, who: str, say: Cal
 
 def _refused(code: int, host: str, wait: float) -> Exception:
     if code == TAKEN:
-        return TransportTimeout(f"another gate holds {host} for longer than {wait / 60:.0f} minutes", where=host)
-    missing = " (is flock there? it is in util-linux)" if code == 127 else ""
-    return HostCommandFailed(f"the lock of the gate cannot be taken on {host} (exit {code}){missing}", where=host)
+        return TransportTimeout(f"another gate still uses {host} after {wait / 60:.0f} minutes", where=host)
+    hint = "check that flock is installed on the host (package util-linux)" if code == 127 else ""
+    return HostCommandFailed(f"cannot take the gate's lock on {host} (exit {code})", where=host, hint=hint)

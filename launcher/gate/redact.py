@@ -1,6 +1,6 @@
-"""Secrets that somebody left in a text: recognised by their shape or by the name they stand behind, and masked.
+"""Mask secrets in text of any origin, recognised by their shape or by the name before them.
 
-What a launch knows to be secret is masked earlier, by `launcher.secrets`; this is for text of any origin.
+Secrets that a launch knows are masked earlier, by `launcher.secrets`.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ TOKEN = re.compile(
 _KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _BEARER = re.compile(r"(\bBearer\s+)[\w.~+/=-]{8,}", re.IGNORECASE)
 _URL = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@]*:)[^\s/@]+(?=@)")
-# NAME=value and --name value where the name says that it is a secret; quoted or not
+# NAME=value and --name value, quoted or not, where the name is that of a secret
 _NAMED = re.compile(r"""((?:--)?\b[\w-]*(?:token|secret|password|passwd|api[_-]?key|access[_-]?key)["']?(?:\s*[=:]\s*|\s+(?=["'])))(["']?)([^\s"',)}]{6,})\2""", re.IGNORECASE)  # fmt: skip  # noqa: E501
 _HARMLESS = re.compile(r"(?:None|null|true|false|\d+(?:\.\d+)?|env:\w+|•+)\Z", re.IGNORECASE)
 
 
 def has_secret(text: str) -> bool:
-    """Whether a text holds something that has the shape of a secret."""
+    """Return whether a text contains something with the shape of a secret."""
     return bool(TOKEN.search(text) or _KEY.search(text))
 
 
 @lru_cache(maxsize=4096)
 def redact(text: str) -> str:
-    """The text without secrets."""
+    """Return the text with its secrets masked."""
     text = _KEY.sub(MASK, TOKEN.sub(MASK, text))
     text = _URL.sub(rf"\1{MASK}", _BEARER.sub(rf"\1{MASK}", text))
     return _NAMED.sub(_masked, text)
 
 
 def redact_data(data: Any, name: str = "") -> Any:
-    """JSON values without secrets; a text under a name that says so is masked whole."""
+    """Return JSON data with its secrets masked. A text under the name of a secret is masked entirely."""
     match data:
         case dict():
             return {key: redact_data(value, str(key)) for key, value in data.items()}
@@ -52,8 +52,8 @@ def redact_data(data: Any, name: str = "") -> Any:
             return data
 
 
-def _masked(found: re.Match[str]) -> str:
-    name = re.split(r"[=:\s\"']", found[1].lstrip("-"))[0]
-    if _HARMLESS.match(found[3]) or not is_secret(name):
-        return found[0]
-    return f"{found[1]}{found[2]}{MASK}{found[2]}"
+def _masked(match: re.Match[str]) -> str:
+    name = re.split(r"[=:\s\"']", match[1].lstrip("-"))[0]
+    if _HARMLESS.match(match[3]) or not is_secret(name):
+        return match[0]
+    return f"{match[1]}{match[2]}{MASK}{match[2]}"

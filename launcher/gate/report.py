@@ -1,6 +1,6 @@
-"""The vocabulary of the gate: a remark on a place in a file, a profile that a change affects, the report of one gate.
+"""The records of the gate: a remark on a place in a file, a profile that a change affects, the report of one gate.
 
-Plain frozen records. How they come about is in `static`, `semantic` and the flows; how they are shown in `outputs`.
+Plain frozen records. `static`, `semantic` and the flows make them; `outputs` shows them.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from checks.vocabulary import Severity
 
 
 class Status(StrEnum):
-    """What a remark means for the verdict. Only the first two stand in the way."""
+    """What a remark means for the verdict. Only the first two keep a gate from passing."""
 
     FAIL = "fail"
     INCONCLUSIVE = "inconclusive"
-    ACCEPTED = "accepted"  # the profile accepts it, and the policy lets it
-    KNOWN = "known"  # stands on the base as well
-    EXPECTED = "expected"  # of a profile that is kept because it is refused
+    ACCEPTED = "accepted"  # the profile accepts the finding, and the policy allows that
+    KNOWN = "known"  # exists on the base already
+    EXPECTED = "expected"  # on a profile that the policy expects to be refused
     NOTE = "note"
 
 
 class Gate(StrEnum):
-    """The verdict."""
+    """The verdict of a gate."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -45,32 +45,32 @@ class Place(Struct, frozen=True, kw_only=True):
 
 
 class Remark(Struct, frozen=True, kw_only=True):
-    """One thing the gate has to say, on the line it is about."""
+    """One finding, or one broken rule of the gate, on the line that it is about."""
 
-    rule: str  # id of the finding, or of a rule of the gate itself
+    rule: str  # id of the finding, or of one of the gate's own rules
     status: Status
     severity: Severity
     message: str
     place: Place
     profile: str = ""
     subject: str = ""
-    targets: tuple[str, ...] = ()  # releases and hosts it holds for
+    targets: tuple[str, ...] = ()  # releases and hosts that the remark holds for
     why: str = ""
     remedies: tuple[str, ...] = ()
 
 
 class Difference(Struct, frozen=True, kw_only=True):
-    """One thing that means something else now. `kind` is flag, env, model, engine, accept, expect or hardware."""
+    """One value that changed. `kind` is flag, env, model, engine, accept, expect, hardware or abstract."""
 
     kind: str
     name: str
-    before: str | None  # None: it was not there
-    after: str | None
+    before: str | None  # None: not set before
+    after: str | None  # None: no longer set
     place: Place | None = None
 
 
 class Effect(Struct, frozen=True, kw_only=True):
-    """How the words of the command line change in some releases."""
+    """The words that a change removes from and adds to the command line in these releases."""
 
     releases: tuple[str, ...]
     removed: tuple[str, ...]
@@ -78,7 +78,7 @@ class Effect(Struct, frozen=True, kw_only=True):
 
 
 class Affected(Struct, frozen=True, kw_only=True):
-    """A profile and why the change reaches it. `change` is new, deleted, moved, changed, inputs or policy."""
+    """A profile that the change affects, and why. `change` is new, deleted, moved, changed or inputs."""
 
     name: str
     change: str
@@ -90,7 +90,7 @@ class Affected(Struct, frozen=True, kw_only=True):
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """One figure of the new profile beside the old one's, measured on a host."""
+    """One figure of the new profile compared with that of the old, measured on a host."""
 
     name: str
     verdict: str  # better, same, worse, inconclusive
@@ -99,7 +99,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """Old and new profile, launched in turn on a host."""
+    """The trial of a profile on a host: old and new profile, launched alternately."""
 
     profile: str
     host: str
@@ -111,40 +111,40 @@ class Trial(Struct, frozen=True, kw_only=True):
 
 
 class Replayed(Struct, frozen=True, kw_only=True):
-    """A recorded run judged again. `recorded` and `now` map refused, cause, healthy, outcome, level to words."""
+    """A recorded run judged again. `recorded` and `now` have the keys refused, cause, healthy, outcome and level."""
 
     run: str
     profile: str
     path: str
     recorded: Mapping[str, Any]
     now: Mapping[str, Any]
-    flipped: tuple[str, ...] = ()  # names that differ and decide
+    flipped: tuple[str, ...] = ()  # keys that differ and decide the verdict
     notes: tuple[str, ...] = ()
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """Everything one gate found."""
+    """The result of one gate."""
 
     tier: str
-    base: str  # commit, empty when there is none
+    base: str  # commit; empty without a base
     base_note: str
     affected: tuple[Affected, ...]
     remarks: tuple[Remark, ...]
-    files: tuple[str, ...] = ()  # changed files that the gate looked at
+    files: tuple[str, ...] = ()  # changed files that the gate reads
     replayed: tuple[Replayed, ...] = ()
     trials: tuple[Trial, ...] = ()
-    checked: int = 0  # profiles that were judged
-    targets: int = 0  # launches that were judged: profile × release or host
+    checked: int = 0  # number of profiles that were judged
+    targets: int = 0  # number of launches that were judged: profile × release or host
     seconds: float = 0.0
 
     @property
     def verdict(self) -> Gate:
-        """The worst of all remarks."""
-        found = {remark.status for remark in self.remarks}
-        if Status.FAIL in found:
+        """The worst status of all remarks, as a verdict."""
+        statuses = {remark.status for remark in self.remarks}
+        if Status.FAIL in statuses:
             return Gate.FAIL
-        return Gate.INCONCLUSIVE if Status.INCONCLUSIVE in found else Gate.PASS
+        return Gate.INCONCLUSIVE if Status.INCONCLUSIVE in statuses else Gate.PASS
 
     def of(self, *statuses: Status) -> tuple[Remark, ...]:
-        """Remarks of these statuses."""
+        """Return the remarks with one of these statuses."""
         return tuple(remark for remark in self.remarks if remark.status in statuses)

@@ -1,8 +1,8 @@
-"""All rules over many launches, quickly: of two launches on one release only what differs is asked again.
+"""Apply all rules to many launches quickly: a rule is evaluated again only if its facts differ from the launch before.
 
-The rules are those of `checks.before.rules`; this module only decides which need not be asked. A rule's answer depends
-on the facts that it names and on nothing else, and the profiles of one repository are much alike: it makes a gate of
-200 profiles a matter of seconds.
+The rules are those of `checks.before.rules`; this module only decides which to evaluate. A rule's answer depends on the
+facts that it names and on nothing else, and the profiles of one repository are similar, so a gate of 200 profiles takes
+seconds.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ _MISSING = object()
 
 
 class _Live(Struct, frozen=True):
-    """A rule that holds in a release. The first one of a cause speaks."""
+    """A rule that exists in a release. Of a cause's rules that hold, only the first is reported."""
 
     cause: str
     rule: Constraint
 
 
 class _Release(Struct):
-    """The rules of one release in their order, the facts of the launch before, and which rules held for it."""
+    """The rules of one release in order, the facts of the previous launch, and the rules that held for it."""
 
     live: tuple[_Live, ...]
-    asking: dict[str, tuple[int, ...]]  # fact → rules that look at it
+    rules_by_fact: dict[str, tuple[int, ...]]  # fact → numbers of the rules that depend on it
     facts: Facts | None = None
     holding: set[int] = field(default_factory=set)
 
 
 class Rulebook:
-    """Rules, sorted by release. Keeps what it has read; one per gate."""
+    """All rules, sorted by release. It keeps its answers between launches; a gate makes one."""
 
     def __init__(self, rules: Iterable[Rules]) -> None:
         self._rules = tuple(rules)
@@ -49,24 +49,24 @@ class Rulebook:
         self.packages = packages(self._rules)
 
     def findings(self, launches: Iterable[Launch]) -> Iterator[list[Finding]]:
-        """The findings of each launch. Fast when it is like the one before it on the same release."""
+        """Yield the findings of each launch. Fast if a launch resembles the previous one on the same release."""
         for launch in launches:
             facts, _ = fact_builder.build(launch)
-            found = check_flags(launch.flags, launch.env, load(launch.engine or ""))
-            yield [*found, *self._constrain(self._release(launch.engine), facts)]
+            flag_findings = check_flags(launch.flags, launch.env, load(launch.engine or ""))
+            yield [*flag_findings, *self._constrain(self._release(launch.engine), facts)]
 
     def _constrain(self, release: _Release, facts: Facts) -> Iterator[Finding]:
-        for number in _to_ask(release, facts):
+        for number in _to_evaluate(release, facts):
             if release.live[number].rule.when.holds(facts):
                 release.holding.add(number)
             else:
                 release.holding.discard(number)
         release.facts = facts
-        spoken: set[str] = set()
+        reported: set[str] = set()
         for number in sorted(release.holding):
             item = release.live[number]
-            if item.cause not in spoken:
-                spoken.add(item.cause)
+            if item.cause not in reported:
+                reported.add(item.cause)
                 yield finding(item.cause, item.rule, facts)
 
     def _release(self, version: str | None) -> _Release:
@@ -78,24 +78,24 @@ class Rulebook:
                 for rule in item.before
                 if rule.engine.contains(version)
             )
-            asking: dict[str, list[int]] = {}
+            by_fact: dict[str, list[int]] = {}
             for number, item in enumerate(live):
                 for name in item.rule.when.names:
-                    asking.setdefault(name, []).append(number)
-            self._releases[version] = _Release(live, {name: tuple(numbers) for name, numbers in asking.items()})
+                    by_fact.setdefault(name, []).append(number)
+            self._releases[version] = _Release(live, {name: tuple(numbers) for name, numbers in by_fact.items()})
         return self._releases[version]
 
 
-def _to_ask(release: _Release, facts: Facts) -> Iterable[int]:
-    """Rules whose answer may differ from the one for the launch before."""
+def _to_evaluate(release: _Release, facts: Facts) -> Iterable[int]:
+    """Numbers of the rules whose answer may differ from that for the previous launch."""
     before = release.facts
     if before is None:
         return range(len(release.live))
     changed = {name for name, value in facts.items() if not _same(before.get(name, _MISSING), value)}
     changed.update(name for name in before if name not in facts)
-    return {number for name in changed & release.asking.keys() for number in release.asking[name]}
+    return {number for name in changed & release.rules_by_fact.keys() for number in release.rules_by_fact[name]}
 
 
 def _same(before: object, after: object) -> bool:
-    """Equal and of one type: to a rule, 1 and true are not the same."""
+    """Whether two values are equal and of the same type: a rule distinguishes 1 from true."""
     return before is after or (type(before) is type(after) and before == after)

@@ -1,4 +1,4 @@
-"""The files of a new profiles repository, from `templates/`. Nothing that is there already is touched."""
+"""Write the files of a new profiles repository from `templates/`. Existing files are not touched."""
 
 from __future__ import annotations
 
@@ -23,21 +23,23 @@ REQUIREMENTS = "requirements.txt"
 
 
 def scaffold(folder: Path) -> tuple[str, ...]:
-    """Write the repository; the files written. Raises UsageError, and nothing is written, when one is there."""
-    wanted = {**{name: _template(source) for name, source in LAYOUT.items()}, REQUIREMENTS: _requirements()}
+    """Write the repository and return the names of its files.
+
+    Raises UsageError, without writing anything, if one of the files exists.
+    """
+    texts = {**{name: _template(source) for name, source in LAYOUT.items()}, REQUIREMENTS: _requirements()}
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is a file", hint="name a folder")
-    taken = [name for name in wanted if (folder / name).exists() or (folder / name).is_symlink()]
-    if taken:
-        raise UsageError(
-            f"{folder} holds {', '.join(taken)} already: nothing was written", hint="name a new folder, or move them"
-        )
-    for name, text in wanted.items():
+        raise UsageError(f"{folder} is a file, not a folder", hint="name a new folder: `launch init FOLDER`")
+    existing = [name for name in texts if (folder / name).exists() or (folder / name).is_symlink()]
+    if existing:
+        message = f"{folder} already contains {', '.join(existing)}: nothing was written"
+        raise UsageError(message, hint="name a new folder, or move these files away")
+    for name, text in texts.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as out:
             out.write(text)
-    return tuple(wanted)
+    return tuple(texts)
 
 
 def _template(name: str) -> str:

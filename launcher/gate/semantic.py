@@ -1,6 +1,6 @@
-"""What a change of profiles means: which values differ, and which words of the command line, per engine release.
+"""Work out what a change of profiles means: which values differ, and which words of the command line, per release.
 
-Comments, formatting, the order of keys and where a value is written mean nothing.
+Comments, formatting, the order of keys and the file that sets a value have no meaning.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ PYTHON = "python3"
 
 
 def meaning(profile: Profile) -> dict[str, dict[str, str]]:
-    """Everything that a launch or its judgement depends on: kind → name → text."""
+    """Return everything that a launch or its judgement depends on, as kind → name → text."""
     return {
-        "flag": {name: _shown(item) for name, item in profile.flags.items()},
-        "env": {name: _shown(item) for name, item in profile.env.items()},
-        "model": {name: _shown(item) for name, item in profile.model.items()},
-        "hardware": {name: _shown(item) for name, item in profile.hardware.items()},
+        "flag": {name: _setting(item) for name, item in profile.flags.items()},
+        "env": {name: _setting(item) for name, item in profile.env.items()},
+        "model": {name: _setting(item) for name, item in profile.model.items()},
+        "hardware": {name: _setting(item) for name, item in profile.hardware.items()},
         "engine": {"engine": profile.engine.text} if profile.engine.text else {},
         "expect": {name: json.dumps(value, sort_keys=True) for name, value in profile.expect.items()},
         "accept": {item.id: _accepted(item.reason, item.owner, str(item.until or "")) for item in profile.accept},
@@ -37,20 +37,23 @@ def meaning(profile: Profile) -> dict[str, dict[str, str]]:
 
 
 def differences(old: Profile | None, new: Profile | None, side: Side) -> tuple[Difference, ...]:
-    """What differs, in the order of the new file, with the line that says so now."""
+    """Return the values that differ, in the order of the new file, each with the line that sets it now."""
     before, after = meaning(old) if old else {}, meaning(new) if new else {}
-    found = []
+    changed = []
     for kind in before | after:
         was, now = before.get(kind, {}), after.get(kind, {})
         for name in [*now, *(name for name in was if name not in now)]:
             if was.get(name) != now.get(name):
                 place = side.place(_where(new, kind, name)) if new else None
-                found.append(Difference(kind=kind, name=name, before=was.get(name), after=now.get(name), place=place))
-    return tuple(found)
+                changed.append(Difference(kind=kind, name=name, before=was.get(name), after=now.get(name), place=place))
+    return tuple(changed)
 
 
 def effects(old: Profile | None, new: Profile | None, schemas: Iterable[FlagSchema]) -> tuple[Effect, ...]:
-    """Words of the command line and variables that go and come, per release; equal neighbours are one row."""
+    """Return the words of the command line and the variables that the change removes and adds, per release.
+
+    Consecutive releases with equal changes share one row.
+    """
     rows: list[Effect] = []
     ranges = {item.engine for item in (old, new) if item is not None}
     for schema in schemas:
@@ -67,7 +70,7 @@ def effects(old: Profile | None, new: Profile | None, schemas: Iterable[FlagSche
 
 
 def planned(profile: Profile, schema: FlagSchema, env: Mapping[str, str] | None = None) -> LaunchPlan:
-    """The launch as that release would get it. Raises PlanRefused."""
+    """Return the launch plan of a profile for one release. Raises PlanRefused."""
     target = Target(host="-", engine=schema.version, python=PYTHON, work_dir="-", env=env or {})
     ranged = any(item.engine.text for item in profile.flags.values()) or any(
         item.engine.text for item in profile.env.values()
@@ -76,7 +79,7 @@ def planned(profile: Profile, schema: FlagSchema, env: Mapping[str, str] | None 
 
 
 def _words(profile: Profile | None, schema: FlagSchema) -> list[str]:
-    """One text per flag and variable; nothing for a release that the profile is not for."""
+    """One text per flag and variable; empty for a release outside the profile's range."""
     if profile is None or profile.abstract or not profile.engine.contains(schema.version):
         return []
     try:
@@ -99,7 +102,7 @@ def _where(profile: Profile | None, kind: str, name: str) -> str:
     return str(item.where) if item is not None else profile.path
 
 
-def _shown(item: Setting | EnvSetting) -> str:
+def _setting(item: Setting | EnvSetting) -> str:
     secret = isinstance(item, EnvSetting) and item.secret
     text = "(secret)" if secret else _text(item.value)
     return f"{text} (engine {item.engine.text})" if item.engine.text else text

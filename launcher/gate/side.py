@@ -1,6 +1,6 @@
-"""One state of a profiles repository: its profiles resolved, its hosts with their recorded facts.
+"""One state of a profiles repository: its resolved profiles, and its hosts with their recorded facts.
 
-The gate has two of them, the working tree and the base. Nothing here knows git or the policy's verdicts.
+A gate has two sides, the working tree and the base. This module knows neither git nor the verdicts of the policy.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from launcher.profile.file import Profile
 from launcher.profile.resolve import available, resolve
 from launcher.transport.hosts_file import HostEntry, HostsFile
 
-# What a recorded machine did at that moment, not what it is.
+# Recorded facts about the moment of the recording, not about the machine.
 _VOLATILE = ("port", "gpu_processes", "asked", "notes", "processes")
 
 
 class Machine(Struct, frozen=True, kw_only=True):
-    """A host of the inventory as far as it is known without asking it."""
+    """A host of the inventory, with everything that is known about it without a connection."""
 
     name: str
     place: Place
-    engine: str | None  # release, as hosts.yaml says it or else as recorded
+    engine: str | None  # the release that hosts.yaml names, otherwise the recorded one
     engine_place: Place
-    raw: Mapping[str, Any] = field(default_factory=dict)  # recorded facts; empty when there are none
+    raw: Mapping[str, Any] = field(default_factory=dict)  # recorded facts; empty if there are none
     env: Mapping[str, str] = field(default_factory=dict)
     recorded_engine: str | None = None
 
     @property
     def lasting(self) -> dict[str, Any]:
-        """What changes only when somebody changes the machine: the facts without what it did when it was asked."""
+        """The recorded facts that change only with the machine, without those about the moment of the recording."""
         return {name: value for name, value in self.raw.items() if name not in _VOLATILE}
 
 
 class Broken(Struct, frozen=True, kw_only=True):
-    """A file that cannot be understood."""
+    """A file that cannot be read or parsed, and why."""
 
     message: str
     place: Place
@@ -50,31 +50,35 @@ class Broken(Struct, frozen=True, kw_only=True):
 
 
 class Side:
-    """Profiles and machines below `root`. Each file is read once; what is broken is kept as Broken, not raised."""
+    """The profiles and machines of the repository at `root`.
+
+    Each file is read once. A broken file becomes a Broken instead of an error. `profile_files` maps the names of the
+    repository's own profiles to their files.
+    """
 
     def __init__(self, root: Path, policy: Policy, prefix: str = "") -> None:
         self.root, self.policy, self._prefix = root, policy, prefix
         self.folders = tuple(root / name for name in policy.profiles)
-        self.own = available(folder for folder in self.folders if folder.is_dir())
+        self.profile_files = available(folder for folder in self.folders if folder.is_dir())
         self._search = (*self.folders, *map(Path, bundled_profiles.__path__))
         self._known = available(folder for folder in self._search if folder.is_dir())
         self._resolved: dict[str, Profile | Broken] = {}
 
     def profile(self, name: str) -> Profile | Broken:
-        """A profile with everything it extends."""
+        """Return a profile merged with everything it extends, or Broken."""
         if name not in self._resolved:
             self._resolved[name] = self._resolve(name)
         return self._resolved[name]
 
     def place(self, where: str) -> Place:
-        """file:line:column as this repository names it."""
+        """Parse file:line:column into a Place, with the path relative to the top of the repository."""
         parts = where.rsplit(":", 2)
         if len(parts) == 3 and parts[1].isdigit() and parts[2].isdigit():
             return Place(path=self.name_of(parts[0]), line=int(parts[1]), column=int(parts[2]))
         return Place(path=self.name_of(where))
 
     def name_of(self, path: str) -> str:
-        """A path relative to the top of the repository; one outside of it stays as it is."""
+        """Return a path relative to the top of the repository; a path outside the repository stays unchanged."""
         try:
             inside = Path(path).relative_to(self.root).as_posix()
         except ValueError:
@@ -82,20 +86,20 @@ class Side:
         return f"{self._prefix}{inside}"
 
     def bytes_of(self, path: str) -> bytes | None:
-        """Content of a file of the repository, by the name that `name_of` gives; None when it is not there."""
+        """Return the content of a file, by the name that `name_of` returns; None if it cannot be read."""
         try:
             return (self.root / path.removeprefix(self._prefix)).read_bytes()
         except OSError:
             return None
 
     def hosts_file(self) -> HostsFile | None:
-        """The inventory of this repository; None when it has none. Raises ProfileError."""
+        """Return the inventory of this repository; None if it has none. Raises ProfileError."""
         path = self.root / self.policy.hosts
         return HostsFile(path) if path.exists() else None
 
     def machines(self) -> tuple[list[Machine], list[Broken]]:
-        """Hosts of the inventory, then recorded facts that belong to none of them."""
-        found, broken = list[Machine](), list[Broken]()
+        """Return the hosts of the inventory, then hosts with recorded facts only; and the files that are broken."""
+        machines, broken = list[Machine](), list[Broken]()
         try:
             hosts = self.hosts_file()
         except LauncherError as error:
@@ -105,23 +109,23 @@ class Side:
         for name in entries:
             try:
                 if hosts is not None and (entry := hosts.entry(name)) is not None:
-                    found.append(self._machine(entry))
+                    machines.append(self._machine(entry))
             except LauncherError as error:
                 broken.append(self._broken(error))
-        named = {item.name for item in found} | set(entries)
+        named = {item.name for item in machines} | set(entries)
         for recorded in sorted((self.root / self.policy.facts).glob("*.json")):
             if recorded.stem not in named:
                 try:
-                    found.append(self._recorded(recorded))
+                    machines.append(self._recorded(recorded))
                 except LauncherError as error:
                     broken.append(self._broken(error))
-        return found, broken
+        return machines, broken
 
     def _resolve(self, name: str) -> Profile | Broken:
         try:
             return resolve(name, self._search, self._known)
         except LauncherError as error:
-            return self._broken(error, fallback=self.own.get(name))
+            return self._broken(error, fallback=self.profile_files.get(name))
 
     def _broken(self, error: LauncherError, fallback: Path | None = None) -> Broken:
         where = error.where or str(fallback or self.root)

@@ -1,1 +1,1 @@
-"""Use cases around a change of profiles: judge it, replay recorded runs, try it on a host."""
+"""Gate a change of profiles: judge it, judge recorded runs again, and try it on a host."""

@@ -1,6 +1,6 @@
-"""The gate of a change: base → affected profiles → static checks and policy → recorded runs → one Report.
+"""Gate a change: find its base and the affected profiles, check them, judge recorded runs again, make one Report.
 
-Nothing is printed and nothing in the repository is changed. The tier that launches is `gate_host`.
+It prints nothing and changes nothing in the repository. `launcher.flows.gate.host_tier` is the tier that launches.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ TIERS = ("static", "replay", "host")
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """What the command line asks for."""
+    """The options of a gate, from the command line."""
 
-    root: Path  # the folder that gate.yaml lies in, or would
+    root: Path  # the folder of gate.yaml, even if that file does not exist
     base: str = ""
     tier: str = "static"
     everything: bool = False
@@ -47,7 +47,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class Opened(Struct, frozen=True, kw_only=True):
-    """Both sides of the change, as long as the snapshot of the base exists."""
+    """Both sides of a change. It is valid only while the snapshot of the base exists."""
 
     sides: Sides
     base: Base
@@ -56,13 +56,13 @@ class Opened(Struct, frozen=True, kw_only=True):
 
 
 def gate(request: Request, transport: Transport, clock: Clock, environ: Mapping[str, str]) -> Report:
-    """Judge a change up to the replay tier. Raises UsageError, YamlError for a faulty gate.yaml."""
+    """Judge a change up to the replay tier. Raises UsageError, and YamlError for a faulty gate.yaml."""
     with tempfile.TemporaryDirectory(prefix="gate-") as scratch:
         return judge_change(request, open_sides(request, transport, environ, Path(scratch)), clock)
 
 
 def open_sides(request: Request, transport: Transport, environ: Mapping[str, str], scratch: Path) -> Opened:
-    """The working tree and its base, which is written below `scratch`."""
+    """Open the working tree and its base; a snapshot of the base is written into `scratch`."""
     root = request.root.resolve()
     git = repository(transport, root)
     prefix = "" if root == git.top else f"{root.relative_to(git.top).as_posix()}/"
@@ -88,26 +88,26 @@ def open_sides(request: Request, transport: Transport, environ: Mapping[str, str
 
 
 def judge_change(request: Request, opened: Opened, clock: Clock) -> Report:
-    """Everything up to the replay tier."""
+    """Judge both sides up to the replay tier and return the Report."""
     began, today = clock.monotonic(), clock.now().date()
     sides, policy = opened.sides, opened.sides.new.policy
-    reached = [item for item in affected(sides) if not request.only or fits(item.name, request.only)]
+    profiles = [item for item in affected(sides) if not request.only or fits(item.name, request.only)]
     count_old = not (request.everything or means_all(policy, opened.files))
     remarks, targets, checked = list(opened.remarks), 0, 0
     book = Rulebook(rules())
-    for item in reached:
+    for item in profiles:
         if item.change != "deleted":
-            more, seen = _judge_one(item, sides, book, today, count_old)
-            remarks, targets, checked = [*remarks, *more], targets + seen, checked + 1
-    remarks += baseline_remarks(sides.new, [item.name for item in reached])
-    replayed = replay_tier(sides.new, reached, everything=bool(sides.everything)) if request.tier != "static" else ()
+            on_profile, launches = _judge_profile(item, sides, book, today, count_old)
+            remarks, targets, checked = [*remarks, *on_profile], targets + launches, checked + 1
+    remarks += baseline_remarks(sides.new, [item.name for item in profiles])
+    replayed = replay_tier(sides.new, profiles, everything=bool(sides.everything)) if request.tier != "static" else ()
     remarks += replay_remarks(replayed, sides.new)
     return Report(
         tier=request.tier,
         base=opened.base.commit,
         base_note=opened.base.note,
-        affected=tuple(reached),
-        remarks=tuple(_once(remarks)),
+        affected=tuple(profiles),
+        remarks=tuple(_merged(remarks)),
         files=opened.files,
         replayed=replayed,
         checked=checked,
@@ -116,8 +116,10 @@ def judge_change(request: Request, opened: Opened, clock: Clock) -> Report:
     )
 
 
-def _judge_one(item: Affected, sides: Sides, book: Rulebook, today: date, count_old: bool) -> tuple[list[Remark], int]:
-    """Remarks on one profile, and the number of launches that were judged for it."""
+def _judge_profile(
+    item: Affected, sides: Sides, book: Rulebook, today: date, count_old: bool
+) -> tuple[list[Remark], int]:
+    """The remarks on one profile, and the number of launches that were judged for it."""
     profile, policy = sides.new.profile(item.name), sides.new.policy
     before = old_profile(item.name, sides)
     if isinstance(profile, Broken):
@@ -127,22 +129,22 @@ def _judge_one(item: Affected, sides: Sides, book: Rulebook, today: date, count_
     if profile.abstract:
         return _ratcheted(own_secrets(profile, sides.new), None, sides), 0
     now = check_profile(profile, sides.machines, policy, book)
-    found = judge(Case(profile=profile, now=now), policy, sides.new, today)
-    if old is not None and not old.abstract and any(item.status is Status.FAIL for item in found):
+    remarks = judge(Case(profile=profile, now=now), policy, sides.new, today)
+    if old is not None and not old.abstract and any(item.status is Status.FAIL for item in remarks):
         known = known_findings(check_profile(old, sides.old_machines, policy, book))
-        found = judge(Case(profile=profile, now=now, before=known), policy, sides.new, today)
+        remarks = judge(Case(profile=profile, now=now, before=known), policy, sides.new, today)
     if not now.targets and not now.refused:
-        found.append(_no_release(profile, sides.new))
-    return [*found, *_ratcheted(own_rules(profile, policy, sides.new), old, sides)], len(now.targets)
+        remarks.append(_no_release(profile, sides.new))
+    return [*remarks, *_ratcheted(own_rules(profile, policy, sides.new), old, sides)], len(now.targets)
 
 
 def own_secrets(profile: Profile, side: Side) -> list[Remark]:
-    """Of an abstract profile only what must never be in a file matters: the rest is judged with its children."""
+    """Return the remarks on secrets in an abstract profile. Everything else in it is judged with its children."""
     return [item for item in own_rules(profile, Policy(), side) if item.rule == "secret-in-profile"]
 
 
 def _ratcheted(remarks: list[Remark], old: Profile | None, sides: Sides) -> list[Remark]:
-    """Rules of the policy that the profile broke before are reported, not held against the change."""
+    """Turn remarks that the profile had before into known ones: they are reported, and do not block the change."""
     if old is None or sides.old is None or sides.new.policy.old_fails:
         return remarks
     before = {(item.rule, item.message) for item in own_rules(old, sides.new.policy, sides.old)}
@@ -164,7 +166,7 @@ def _base_side(git: Git, base: Base, policy: Policy, scratch: Path, prefix: str)
         old = load(root / FILE)
     except YamlError as error:
         old = policy
-        message = f"gate.yaml of the base cannot be read ({error.message}): the new one was taken for both sides"
+        message = f"cannot read gate.yaml of the base ({error.message}): the new one was used for both sides"
         remarks.append(
             Remark(rule="gate-policy-changed", status=Status.NOTE, severity=Severity.WARNING, message=message,
                    place=Place(path=f"{prefix}{FILE}"))
@@ -176,22 +178,22 @@ def _base_side(git: Git, base: Base, policy: Policy, scratch: Path, prefix: str)
 
 
 def _outside_facts(git: Git, base: Base, root: Path, policy: Policy, prefix: str, scratch: Path) -> None:
-    """Facts files that hosts.yaml names and that lie elsewhere."""
-    named: list[str] = []
+    """Add the facts files that hosts.yaml names in other folders to the snapshot."""
+    files: list[str] = []
     with suppress(LauncherError):
         hosts = HostsFile(root / policy.hosts)
         for name in hosts.names:
             with suppress(LauncherError):  # reported for the new side; other entries are still read
                 entry = hosts.entry(name)
-                named += [str(entry.facts)] if entry is not None and entry.facts is not None else []
-    write_snapshot(git, base.commit, [f"{prefix}{name.removeprefix('./')}" for name in named], scratch)
+                files += [str(entry.facts)] if entry is not None and entry.facts is not None else []
+    write_snapshot(git, base.commit, [f"{prefix}{name.removeprefix('./')}" for name in files], scratch)
 
 
-def _everything(asked: bool, named: str, policy_differs: bool) -> str:
-    """Why every profile is judged; empty when only those are that the change reaches."""
-    if asked:
-        return "asked for by --all"
-    return f"{named} changed" if named else "the policy changed" if policy_differs else ""
+def _everything(requested: bool, changed_file: str, policy_differs: bool) -> str:
+    """Why every profile is judged; empty if only the affected ones are."""
+    if requested:
+        return "requested by --all"
+    return f"{changed_file} changed" if changed_file else "the policy changed" if policy_differs else ""
 
 
 def _policy_differs(new: Side, old: Side | None) -> bool:
@@ -213,7 +215,7 @@ def _policy_changed(prefix: str) -> Remark:
         rule="gate-policy-changed",
         status=Status.NOTE,
         severity=Severity.WARNING,
-        message="this change also changes what the gate asks for: whoever owns the policy should look at it",
+        message="this change also changes the policy of the gate: its owner should review it",
         place=Place(path=f"{prefix}{FILE}"),
     )
 
@@ -230,34 +232,34 @@ def _no_release(profile: Profile, side: Side) -> Remark:
         rule="range-without-known-release",
         status=Status.INCONCLUSIVE,
         severity=Severity.WARNING,
-        message=f"no known release lies in {profile.engine.text}: nothing was checked",
+        message=f"no known release matches `engine: {profile.engine.text}`: the profile was not checked",
         place=side.place(profile.path),
         profile=profile.name,
     )
 
 
 def _relevant(files: tuple[str, ...], policy: Policy, prefix: str) -> tuple[str, ...]:
-    """Changed files that the gate reads."""
+    """The changed files that the gate reads."""
     folders = tuple(f"{prefix}{name.rstrip('/')}/" for name in (*policy.profiles, policy.facts))
     single = {f"{prefix}{name}" for name in (policy.hosts, FILE)}
     return tuple(path for path in files if path in single or path.startswith(folders) or means_all(policy, (path,)))
 
 
-def _once(remarks: list[Remark]) -> list[Remark]:
-    """The same remark on the same line only once: a broken parent breaks every child."""
-    found: dict[tuple[str, str, str], Remark] = {}
+def _merged(remarks: list[Remark]) -> list[Remark]:
+    """One remark for equal remarks on the same line: a broken parent breaks every child."""
+    unique: dict[tuple[str, str, str], Remark] = {}
     for item in remarks:
         key = (item.rule, str(item.place), item.message)
-        if key not in found:
-            found[key] = item
-        elif item.profile and item.profile not in found[key].profile.split(", "):
-            found[key] = replace(found[key], profile=f"{found[key].profile}, {item.profile}")
+        if key not in unique:
+            unique[key] = item
+        elif item.profile and item.profile not in unique[key].profile.split(", "):
+            unique[key] = replace(unique[key], profile=f"{unique[key].profile}, {item.profile}")
     order = list(Status)
-    return sorted(found.values(), key=lambda item: (order.index(item.status), item.place.path, item.place.line))
+    return sorted(unique.values(), key=lambda item: (order.index(item.status), item.place.path, item.place.line))
 
 
 def check_tier(tier: str) -> str:
-    """The tier, if there is one of that name. Raises UsageError."""
+    """Return the tier if it exists. Raises UsageError."""
     if tier not in TIERS:
-        raise UsageError(f"no tier `{tier}`", hint=f"known: {', '.join(TIERS)}")
+        raise UsageError(f"unknown tier `{tier}`", hint=f"use one of: {', '.join(TIERS)}")
     return tier

@@ -1,6 +1,7 @@
-"""Recorded runs judged again with the knowledge of today: does any of them get another verdict?
+"""Judge recorded runs again with today's knowledge, to see whether a verdict changes.
 
-Refusal before the launch, first cause in the log, outcome and level of the validation. The recorded run is not changed.
+The verdicts are the refusal before the launch, the root cause in the log, and the outcome and level of the validation.
+The recorded run is not changed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from launcher.logfile import chunks
 from launcher.profile.file import Accepted
 from launcher.run.store import Run
 
-# Rules on the moment of a launch, and what runs recorded before findings had an origin call the engine's own refusal.
+# Rules about the moment of a launch, and the id of an engine's own refusal in runs recorded before findings had an
+# origin.
 _ONLY_LIVE = frozenset(
     {"http-port-in-use", "killed-at-logout", "engine-refuses-arguments", "engine-outside-profile-range"}
 )
@@ -43,46 +45,46 @@ class Unreadable(Replayed, frozen=True, kw_only=True):
 
 
 def replay(path: Path, expect: Mapping[str, Any] | None = None, name: str = "") -> Replayed:
-    """Judge a run's folder or a bundle again. `expect` is what should come out, else what was recorded.
+    """Judge a run's folder or a bundle again. `expect` replaces recorded values as the expected ones.
 
-    Raises RunNotFound, UsageError.
+    `name` is the path to report, by default `path`. Raises RunNotFound, UsageError.
     """
     with opened(path) as run:
         diagnosis = _diagnosis(run)
         recorded, now = _recorded(run), _now(run, diagnosis)
-        wanted = {**recorded, **{key: _plain(value) for key, value in (expect or {}).items()}}
-        flipped = tuple(key for key in DECIDES if key in wanted and key in now and wanted[key] != now[key])
+        expected = {**recorded, **{key: _plain(value) for key, value in (expect or {}).items()}}
+        flipped = tuple(key for key in DECIDES if key in expected and key in now and expected[key] != now[key])
         return Replayed(
             run=run.id,
             profile=str(run.info.get("profile", "")),
             path=name or str(path),
-            recorded=wanted,
+            recorded=expected,
             now=now,
             flipped=flipped,
             notes=tuple(_notes(run, diagnosis)),
         )
 
 
-def replay_tier(side: Side, reached: Sequence[Affected], *, everything: bool) -> tuple[Replayed, ...]:
-    """The recorded runs of the profiles that a change reaches; all of them when it reaches everything."""
-    names = {item.name for item in reached}
-    found: list[Replayed] = []
+def replay_tier(side: Side, affected: Sequence[Affected], *, everything: bool) -> tuple[Replayed, ...]:
+    """Judge the recorded runs of the affected profiles again, or all recorded runs with `everything`."""
+    profiles = {item.name for item in affected}
+    results: list[Replayed] = []
     for item in side.policy.replay:
         for path in _paths(side, item):
-            shown = side.name_of(str(path))
+            name = side.name_of(str(path))
             try:
-                replayed = replay(path, item.expect, shown)
+                replayed = replay(path, item.expect, name)
             except LauncherError as error:
-                found.append(_unreadable(shown, item, error))
+                results.append(_unreadable(name, item, error))
                 continue
-            if everything or (item.profile or replayed.profile) in names:
-                found.append(replayed)
-    return tuple(found)
+            if everything or (item.profile or replayed.profile) in profiles:
+                results.append(replayed)
+    return tuple(results)
 
 
 def replay_remarks(replayed: Iterable[Replayed], side: Side) -> Iterator[Remark]:
-    """A flipped verdict fails; what cannot be read fails too."""
-    places = {path: side.place(item.where) for item in side.policy.replay for path in _shown_paths(side, item)}
+    """Yield a failing remark for each verdict that changed, and for each recorded run that cannot be read."""
+    places = {name: side.place(item.where) for item in side.policy.replay for name in _names(side, item)}
     for item in replayed:
         place = places.get(item.path, Place(path=item.path))
         if isinstance(item, Unreadable):
@@ -98,7 +100,7 @@ def _paths(side: Side, item: Recorded) -> list[Path]:
     return [side.root / item.run]
 
 
-def _shown_paths(side: Side, item: Recorded) -> list[str]:
+def _names(side: Side, item: Recorded) -> list[str]:
     return [side.name_of(str(path)) for path in _paths(side, item)]
 
 
@@ -107,29 +109,29 @@ def _unreadable(path: str, item: Recorded, error: LauncherError) -> Unreadable:
 
 
 def _recorded(run: Run) -> dict[str, Any]:
-    """The verdicts that the run carries."""
-    found: dict[str, Any] = {}
+    """The verdicts that are stored in the run."""
+    verdicts: dict[str, Any] = {}
     findings, diagnosis, validation = run.read("findings"), run.read("diagnosis"), run.read("validation")
     if findings is not None and run.read("launch"):
         errors = [item for item in findings if item["severity"] == Severity.ERROR]
-        found["refused"] = _refusing(item["id"] for item in errors if item.get("origin", Origin.RULE) == Origin.RULE)
+        verdicts["refused"] = _refusing(item["id"] for item in errors if item.get("origin", Origin.RULE) == Origin.RULE)
     if diagnosis is not None:
-        found["cause"], found["healthy"] = diagnosis.get("cause"), diagnosis.get("healthy")
+        verdicts["cause"], verdicts["healthy"] = diagnosis.get("cause"), diagnosis.get("healthy")
     if validation is not None:
-        found["outcome"], found["level"] = str(validation["outcome"]), str(validation["level"])
-    return found
+        verdicts["outcome"], verdicts["level"] = str(validation["outcome"]), str(validation["level"])
+    return verdicts
 
 
 def _now(run: Run, diagnosis: Diagnosis | None) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    verdicts: dict[str, Any] = {}
     if run.read("launch"):
-        found["refused"] = _refusing(_standing(run))
+        verdicts["refused"] = _refusing(_error_ids(run))
     if diagnosis is not None:
-        found["cause"] = diagnosis.cause.id if diagnosis.cause else None
-        found["healthy"] = diagnosis.healthy
+        verdicts["cause"] = diagnosis.cause.id if diagnosis.cause else None
+        verdicts["healthy"] = diagnosis.healthy
     if (validation := run.read("validation")) is not None:
-        found |= _judged(run, validation, diagnosis)
-    return found
+        verdicts |= _judged(run, validation, diagnosis)
+    return verdicts
 
 
 def _diagnosis(run: Run) -> Diagnosis | None:
@@ -139,22 +141,21 @@ def _diagnosis(run: Run) -> Diagnosis | None:
     return of_run(run, diagnose_log(chunks(str(run.log)), known(run), engine))
 
 
-def _standing(run: Run) -> list[str]:
-    """Ids of error findings of today's rules on the recorded launch, without what its profile accepted."""
+def _error_ids(run: Run) -> list[str]:
+    """Ids of the error findings of today's rules on the recorded launch, without those that its profile accepted."""
     fields = Launch.__struct_fields__
     launch = Launch(**{name: value for name, value in run.read("launch").items() if name in fields})
-    found = check(launch, rules())
-    standing, _ = settle(found, _accepted(run), _day(run))
-    return [item.id for item in standing if item.severity is Severity.ERROR]
+    applying, _ = settle(check(launch, rules()), _accepted(run), _day(run))
+    return [item.id for item in applying if item.severity is Severity.ERROR]
 
 
 def _refusing(ids: Iterable[str]) -> bool:
-    """Whether rules refuse the launch. What only the host could say is left out: nothing here can say it again."""
+    """Whether rules refuse the launch. Findings that need the live host are left out: a replay cannot repeat them."""
     return any(item not in _ONLY_LIVE for item in ids)
 
 
 def _judged(run: Run, validation: Mapping[str, Any], diagnosis: Diagnosis | None) -> dict[str, Any]:
-    """Outcome and level from the recorded verdicts and the warnings that the log has today."""
+    """Outcome and level, from the recorded verdicts and the warnings that today's knowledge finds in the log."""
     verdicts = tuple(
         Verdict(
             id=str(item["id"]), outcome=Outcome(item["outcome"]), message=str(item.get("message", "")),
@@ -166,23 +167,23 @@ def _judged(run: Run, validation: Mapping[str, Any], diagnosis: Diagnosis | None
     accepted = run.expectations.accept_warnings
     ledger = diagnosis.ledger if diagnosis is not None else ()
     warnings = settle_ledger(ledger, verdicts, probes(), accepted, _day(run))
-    still_open = sum(1 for item in warnings if item.state == "open")
+    unresolved = sum(1 for item in warnings if item.state == "open")
     return {
-        "outcome": str(outcome_of(verdicts, still_open)),
-        "level": str(level_of(verdicts, probes(), still_open)),
+        "outcome": str(outcome_of(verdicts, unresolved)),
+        "level": str(level_of(verdicts, probes(), unresolved)),
     }
 
 
 def _notes(run: Run, diagnosis: Diagnosis | None) -> Iterator[str]:
-    """What changed and decides nothing."""
+    """Changes that do not decide the verdict."""
     before = run.read("diagnosis") or {}
     if diagnosis is None or "ledger" not in before:
         return
     old, new = set(before["ledger"]), {item.id for item in diagnosis.ledger}
-    if fresh := sorted(new - old):
-        yield f"warnings that were not seen before: {', '.join(fresh)}"
-    if gone := sorted(old - new):
-        yield f"warnings that are not seen any more: {', '.join(gone)}"
+    if added := sorted(new - old):
+        yield f"new warnings: {', '.join(added)}"
+    if removed := sorted(old - new):
+        yield f"warnings that no longer appear: {', '.join(removed)}"
 
 
 def _accepted(run: Run) -> tuple[Accepted, ...]:
@@ -197,7 +198,7 @@ def _accepted(run: Run) -> tuple[Accepted, ...]:
 
 
 def _day(run: Run) -> date:
-    """The day of the run: an acceptance that has run out since must not flip an old verdict."""
+    """The day of the run: an acceptance that has expired since then must not flip an old verdict."""
     return datetime.fromtimestamp(float(run.info.get("created") or 0), UTC).date()
 
 

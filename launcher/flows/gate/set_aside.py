@@ -1,6 +1,7 @@
-"""What ran on a host before a trial: which runs, how they are stopped, and started again as they were.
+"""Stop the runs on a host before a trial, and restart them afterwards with the same plan.
 
-A run that was started from elsewhere cannot be started again from here, so it is left alone and the trial refused.
+A run that was started from another machine cannot be restarted from this one: it keeps running, and the trial is
+refused.
 """
 
 from __future__ import annotations
@@ -20,43 +21,46 @@ from launcher.transport.inventory import Host
 
 
 @contextmanager
-def set_aside(context: FlowContext, host: Host, lost: list[str]) -> Iterator[None]:
-    """Nothing of ours runs on the host while the block runs; afterwards everything runs again, whatever happened.
+def set_aside(context: FlowContext, host: Host, not_restored: list[str]) -> Iterator[None]:
+    """Stop our runs on the host while the block runs, and restart them afterwards, whatever happens.
 
-    What could not be started again is added to `lost`. Raises LauncherError, with nothing stopped, for a run that could
-    not be started again from here, or whose secrets are not set here.
+    A message for each run that could not be restarted is added to `not_restored`. Raises LauncherError, before any run
+    is stopped, for a run that cannot be restarted from this machine or whose secrets are not set here.
     """
-    before, stopped = running(context, host), list[tuple[Run, Mapping[str, str]]]()
+    runs, stopped = running(context, host), list[tuple[Run, Mapping[str, str]]]()
     try:
-        for run, secrets in before:
-            context.observer.say(f"stopping {run.id}; it will be started again")
+        for run, secrets in runs:
+            context.observer.say(f"stopping run {run.id}; it will be restarted after the trial")
             stopped.append((run, secrets))
             stop(context, run)
         yield
     finally:
-        lost += [text for run, secrets in stopped if (text := restore(context, run, secrets))]
+        not_restored += [text for run, secrets in stopped if (text := restore(context, run, secrets))]
 
 
 def running(context: FlowContext, host: Host) -> list[tuple[Run, dict[str, str]]]:
-    """Our runs on the host, with the secrets they need to be started again. Raises LauncherError before any stop."""
-    found = []
-    for seen in remote.look_at_all(context.transport, host.work_dir):
-        if seen.state != "running":
+    """Return our runs on the host, with the secrets needed to restart them. Stops nothing.
+
+    Raises LauncherError for a run that was started from another machine, and UsageError for a secret that is not set.
+    """
+    runs = []
+    for look in remote.look_at_all(context.transport, host.work_dir):
+        if look.state != "running":
             continue
         try:
-            run = context.store.find(seen.run)
+            run = context.store.find(look.run)
         except RunNotFound as error:
             raise LauncherError(
-                f"{seen.run} runs there and was started from elsewhere: it could not be started again from here",
+                f"run {look.run} was started from another machine and cannot be restarted from this one",
                 where=host.name,
-                hint=f"`launch stop {seen.run} --host {host.name}`, if it may go",
+                hint=f"if the run is not needed: `launch stop {look.run} --host {host.name}`",
             ) from error
-        found.append((run, fetch(run.plan.secret_env)))
-    return found
+        runs.append((run, fetch(run.plan.secret_env)))
+    return runs
 
 
 def restore(context: FlowContext, old: Run, secrets: Mapping[str, str]) -> str:
-    """Start a stopped run again, as a new one with the same plan. What went wrong, empty when nothing did."""
+    """Restart a stopped run as a new run with the same plan. Returns what went wrong; empty on success."""
     plan = old.plan
     run = context.store.create(plan.profile or "restored", context.clock.now())
     for name in ("plan", "profile", "facts", "launch", "findings", "effective"):
@@ -78,10 +82,10 @@ def restore(context: FlowContext, old: Run, secrets: Mapping[str, str]) -> str:
             watching.close()
     except LauncherError as error:
         run.update(state=State.LOST, reason=error.message)
-        return f"{old.id} was not started again: {error.message}"
+        return f"run {old.id} was not restarted: {error.message}"
     run.update(state=ending.state, reason=ending.reason)
     if ending.state is not State.READY:
-        return f"{old.id} was started again as {run.id} and is {ending.state}: {ending.reason}"
+        return f"run {old.id} was restarted as {run.id}, which is {ending.state}: {ending.reason}"
     run.update(ready=context.clock.now().timestamp())
-    context.observer.say(f"{old.id} runs again, as {run.id}")
+    context.observer.say(f"run {old.id} was restarted as {run.id}")
     return ""

@@ -1,1 +1,1 @@
-"""A Report in the forms that other tools read: each module is one form, a pure function from Report to text."""
+"""A Report in the formats that other tools read. Each module is one format: a pure function from Report to text."""

@@ -15,14 +15,14 @@ _LEFT_OUT = (Status.EXPECTED, Status.ACCEPTED)
 
 
 def codequality(report: Report) -> str:
-    """A list of issues; fingerprints are unique, as GitLab wants them."""
-    seen: dict[str, int] = {}
+    """Return a JSON list of issues with unique fingerprints, as GitLab requires."""
+    counts: dict[str, int] = {}
     rows = []
     for item in report.remarks:
         if item.status not in _LEFT_OUT:
             mark = fingerprint(item)
-            seen[mark] = seen.get(mark, 0) + 1
-            rows.append(_issue(item, mark if seen[mark] == 1 else f"{mark}-{seen[mark]}"))
+            counts[mark] = counts.get(mark, 0) + 1
+            rows.append(_issue(item, mark if counts[mark] == 1 else f"{mark}-{counts[mark]}"))
     return json.dumps(rows, indent=1) + "\n"
 
 

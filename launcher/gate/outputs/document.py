@@ -12,5 +12,5 @@ SCHEMA = 1
 
 
 def document(report: Report) -> dict[str, Any]:
-    """Plain JSON values."""
+    """Return the report as plain JSON values."""
     return {"schema": SCHEMA, "verdict": report.verdict, **to_builtins(report)}

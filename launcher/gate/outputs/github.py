@@ -6,18 +6,18 @@ from checks.vocabulary import Severity
 from launcher.gate.outputs.words import targets_text
 from launcher.gate.report import Place, Remark, Report, Status
 
-# GitHub shows ten of each kind per step; what fails comes first.
+# GitHub shows only ten annotations of each kind per step, so failures come first.
 _ORDER = (Status.FAIL, Status.INCONCLUSIVE, Status.NOTE, Status.KNOWN)
 
 
 def workflow_commands(report: Report) -> str:
-    """Lines for standard output of a step."""
+    """Return the lines for the standard output of a step."""
     chosen = sorted((item for item in report.remarks if item.status in _ORDER), key=lambda i: _ORDER.index(i.status))
     return "".join(f"{_line(item)}\n" for item in chosen)
 
 
 def annotation(kind: str, place: Place, title: str, message: str) -> str:
-    """One workflow command; `kind` is error, warning or notice."""
+    """Return one workflow command. `kind` is error, warning or notice."""
     where = f"file={_property(place.path)},line={place.line},col={place.column},title={_property(title)}"
     return f"::{kind} {where}::{_data(message)}"
 

@@ -1,4 +1,4 @@
-"""A Report as JUnit XML: a test suite per profile, a test case per remark, one passing case where nothing stands."""
+"""A Report as JUnit XML: a test suite per profile, a test case per remark, one passing case without a remark."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from launcher.gate.outputs.words import remark_text
 from launcher.gate.report import Remark, Report, Status
 
-# What XML 1.0 cannot hold, even escaped.
+# Characters that XML 1.0 cannot represent, even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(report: Report) -> str:
-    """One document. Accepted and known remarks are skipped cases: they are there, and they do not fail."""
+    """Return one document. Accepted, known and expected remarks, and notes, are skipped cases: visible, not failing."""
     suites = Element("testsuites", name="launch gate", time=f"{report.seconds:.3f}")
     names = [item.name for item in report.affected]
-    others = sorted({item.profile for item in report.remarks} - set(names))
+    unaffected = sorted({item.profile for item in report.remarks} - set(names))
     totals = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
-    for name in [*names, *others]:
+    for name in [*names, *unaffected]:
         suite = _suite(name, [item for item in report.remarks if item.profile == name])
         suites.append(suite)
         for key in totals:

@@ -7,22 +7,22 @@ from collections.abc import Iterator
 from launcher.gate.outputs.words import difference_text, headline, targets_text
 from launcher.gate.report import Affected, Gate, Remark, Replayed, Report, Status, Trial
 
-MARK = "<!-- sglang-launcher gate -->"  # by which a bot finds the comment that it wrote before
-LARGEST = 60_000  # characters; GitHub takes 65,536 in a comment
+MARK = "<!-- sglang-launcher gate -->"  # a bot finds its earlier comment by this line
+LARGEST = 60_000  # characters; GitHub accepts 65,536 in a comment
 _SIGNS = {Gate.PASS: "✅", Gate.FAIL: "❌", Gate.INCONCLUSIVE: "❔"}
 _TITLES = {
-    Status.FAIL: "In the way",
+    Status.FAIL: "Blocking",
     Status.INCONCLUSIVE: "Undecided",
     Status.ACCEPTED: "Accepted",
-    Status.KNOWN: "On the base too",
+    Status.KNOWN: "Already on the base",
     Status.NOTE: "Notes",
 }
 
 
 def markdown(report: Report) -> str:
-    """The whole page; cut where a comment would not take more."""
+    """Return the whole page, truncated to the length of a comment."""
     text = "\n".join(_lines(report)) + "\n"
-    return text if len(text) <= LARGEST else f"{text[:LARGEST]}\n\n… cut; the whole report is in the job's files\n"
+    return text if len(text) <= LARGEST else f"{text[:LARGEST]}\n\n… truncated; the job's files have the full report\n"
 
 
 def _lines(report: Report) -> Iterator[str]:
@@ -47,7 +47,7 @@ def _table(title: str, remarks: tuple[Remark, ...], *, folded: bool) -> Iterator
         return
     head = f"{title} ({len(remarks)})"
     yield f"\n<details><summary>{head}</summary>\n" if folded else f"\n### {head}\n"
-    yield "| where | what | for |"
+    yield "| where | what | applies to |"
     yield "|---|---|---|"
     for item in remarks:
         remedy = f"<br>→ {_cell(item.remedies[0])}" if item.remedies else ""
@@ -70,7 +70,7 @@ def _trial(trial: Trial) -> Iterator[str]:
 
 def _replays(replayed: tuple[Replayed, ...]) -> Iterator[str]:
     flipped = [item for item in replayed if item.flipped]
-    yield f"\n{len(replayed)} recorded runs judged again, {len(flipped)} with another verdict."
+    yield f"\nRecorded runs judged again: {len(replayed)}. Runs whose verdict changed: {len(flipped)}."
 
 
 def _affected(item: Affected) -> Iterator[str]:
@@ -87,7 +87,7 @@ def _affected(item: Affected) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    """Text of any origin inside a table or a line: no markup, no mentions, one line."""
+    """Escape text of any origin for a table cell or a line: no markup, no mentions, no line breaks."""
     plain = " ".join(text.split())
     for sign in "\\`*_[]<>|":
         plain = plain.replace(sign, f"\\{sign}" if sign not in "<>|" else {"<": "&lt;", ">": "&gt;", "|": "\\|"}[sign])
@@ -95,5 +95,5 @@ def _cell(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Text inside a fence: one line, and nothing that closes the fence."""
+    """Escape text for a fenced block: one line that cannot close the fence."""
     return " ".join(text.split()).replace("```", "'''")

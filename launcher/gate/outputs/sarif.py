@@ -1,4 +1,4 @@
-"""A Report as SARIF 2.1.0, for code scanning: each remark on its line, accepted ones as suppressed results."""
+"""A Report as SARIF 2.1.0 for code scanning: each remark on its line, accepted and known ones as suppressed results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 
 
 def sarif(report: Report) -> str:
-    """One log with one run. Fingerprints stay the same when lines move."""
+    """Return one SARIF log with one run. Fingerprints do not change when lines move."""
     remarks = [item for item in report.remarks if item.status is not Status.EXPECTED]
     rules = list(dict.fromkeys(item.rule for item in remarks))
     first = {item.rule: item for item in reversed(remarks)}
@@ -37,7 +37,7 @@ def sarif(report: Report) -> str:
                 "invocations": [
                     {"executionSuccessful": True, "exitCode": {Gate.PASS: 0, Gate.FAIL: 1}.get(report.verdict, 5)}
                 ],
-                "originalUriBaseIds": {"SRCROOT": {"description": {"text": "the top of the repository"}}},
+                "originalUriBaseIds": {"SRCROOT": {"description": {"text": "the top folder of the repository"}}},
                 "columnKind": "unicodeCodePoints",
                 "results": [_result(item, rules.index(item.rule)) for item in remarks],
             }
@@ -47,13 +47,13 @@ def sarif(report: Report) -> str:
 
 
 def fingerprint(item: Remark) -> str:
-    """The same for the same remark as long as rule, profile, subject and file are the same."""
+    """Return 32 hex digits that depend only on the rule, profile, subject and file of a remark."""
     text = "\0".join((item.rule, item.profile, item.subject, item.place.path))
     return hashlib.sha256(_bytes(text)).hexdigest()[:32]
 
 
 def _bytes(text: str) -> bytes:
-    """A path as git has it; text with halves of surrogate pairs, which YAML's escapes can make, spelled out."""
+    """Encode a path as git does. Lone surrogates, which escapes in YAML can produce, become backslash escapes."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -66,7 +66,7 @@ def _rule(item: Remark) -> dict[str, Any]:
         "id": item.rule,
         "shortDescription": {"text": item.rule.replace("-", " ")},
         "fullDescription": {"text": why},
-        "help": {"text": f"{why}\n\n`launch explain {item.rule}` says more."},
+        "help": {"text": f"{why}\n\nFor details: `launch explain {item.rule}`"},
     }
 
 

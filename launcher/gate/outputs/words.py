@@ -1,4 +1,4 @@
-"""How the parts of a Report read as text; shared by the forms for people."""
+"""The parts of a Report as text, shared by the formats that people read."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ SHOWN = (Status.FAIL, Status.INCONCLUSIVE, Status.ACCEPTED, Status.KNOWN, Status
 
 
 def headline(report: Report) -> str:
-    """One sentence: verdict, how much was judged, what stands in the way."""
-    failing, open_ones = len(report.of(Status.FAIL)), len(report.of(Status.INCONCLUSIVE))
+    """Return one sentence: the verdict, how much was judged, and how many remarks block."""
+    blocking, undecided = len(report.of(Status.FAIL)), len(report.of(Status.INCONCLUSIVE))
     if not report.affected and not report.remarks:
         return f"{report.verdict}: no profile is affected"
     parts = [f"{report.verdict}: {_count(len(report.affected), 'profile')} affected"]
     if report.targets:
         parts.append(f"{_count(report.targets, 'launch', 'launches')} judged")
-    if failing:
-        parts.append(f"{_count(failing, 'remark')} stand{'s' * (failing == 1)} in the way")
-    if open_ones:
-        parts.append(f"{open_ones} undecided")
+    if blocking:
+        parts.append(_count(blocking, "blocking remark"))
+    if undecided:
+        parts.append(f"{undecided} undecided")
     return ", ".join(parts)
 
 
 def targets_text(targets: Sequence[str]) -> str:
-    """`0.5.10 to 0.5.23 (18)`, with hosts behind it; empty for none."""
+    """Return the releases, such as `0.5.10 … 0.5.23 (18 releases)`, followed by the hosts; empty without targets."""
     hosts = [name for name in targets if " (" in name]
     releases = [name for name in targets if " (" not in name]
     parts = []
@@ -37,7 +37,7 @@ def targets_text(targets: Sequence[str]) -> str:
 
 
 def difference_text(item: Difference) -> str:
-    """One value, old and new."""
+    """Return one value, old and new."""
     name = f"--{item.name}" if item.kind == "flag" else item.name
     kind = "" if item.kind in ("flag", "engine") else f"{item.kind} "
     if item.before is None:
@@ -48,15 +48,15 @@ def difference_text(item: Difference) -> str:
 
 
 def affected_text(item: Affected) -> str:
-    """A profile and why it is looked at."""
+    """Return a profile and the reasons for judging it."""
     return f"{item.name}: {'; '.join(item.reasons)}"
 
 
 def remark_text(item: Remark) -> str:
-    """A remark without its place."""
+    """Return a remark without its place."""
     where = targets_text(item.targets)
     return f"{item.rule}: {item.message}{f' [{where}]' if where else ''}"
 
 
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
+def _count(number: int, singular: str, plural: str = "") -> str:
+    return f"{number} {singular if number == 1 else plural or singular + 's'}"

@@ -1,4 +1,4 @@
-"""Old against new: better, same, worse, and honest about not knowing."""
+"""New compared with old: better, same or worse, and inconclusive if the measurements cannot decide."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_decode_rate(now: list[float], verdict: str) -> None:
     assert verdicts(validation(decode=STEADY), validation(decode=now)) == {"speed decode": verdict}
 
 
-def test_a_longer_way_to_the_first_token_is_worse() -> None:
+def test_a_longer_time_to_first_token_is_worse() -> None:
     fast, slow = [0.1, 0.101, 0.099], [0.2, 0.201, 0.199]
     assert verdicts(validation(first=fast), validation(first=slow)) == {"speed first token": "worse"}
     assert verdicts(validation(first=slow), validation(first=fast)) == {"speed first token": "better"}
@@ -51,7 +51,7 @@ def test_accuracy_is_compared_question_by_question() -> None:
     assert verdicts(answers(18, 20), answers(16, 20)) == {"accuracy-x": "inconclusive"}
 
 
-def test_a_probe_that_begins_to_fail_is_worse_and_one_that_fails_with_both_decides_nothing() -> None:
+def test_a_probe_that_starts_to_fail_is_worse_and_one_that_fails_on_both_sides_is_inconclusive() -> None:
     def probe(outcome: str) -> dict[str, Any]:
         return {"verdicts": [{"id": "prose", "outcome": outcome, "message": "!!!!"}], "samples": {}}
 
@@ -61,7 +61,7 @@ def test_a_probe_that_begins_to_fail_is_worse_and_one_that_fails_with_both_decid
     assert verdicts(probe("pass"), probe("error")) == {"prose": "inconclusive"}
 
 
-def test_one_loss_outweighs_a_gain_and_nothing_compared_is_not_the_same() -> None:
+def test_one_loss_outweighs_a_gain_and_no_comparison_is_inconclusive() -> None:
     old = validation(decode=STEADY, throughput_4=STEADY)
     new = validation(decode=[value * 1.3 for value in STEADY], throughput_4=[value * 0.7 for value in STEADY])
     assert overall(compare(old, new, 0.05)) == "worse"
@@ -71,10 +71,10 @@ def test_one_loss_outweighs_a_gain_and_nothing_compared_is_not_the_same() -> Non
 def test_rounds_are_pooled_with_the_worst_verdict() -> None:
     first = {"verdicts": [{"id": "prose", "outcome": "pass"}], "samples": {"speed": {"decode": [1.0]}}}
     second = {"verdicts": [{"id": "prose", "outcome": "fail"}], "samples": {"speed": {"decode": [2.0]}}}
-    both = pooled([first, second])
-    assert both["verdicts"] == [{"id": "prose", "outcome": "fail"}]
-    assert both["samples"] == {"speed": {"decode": [1.0, 2.0]}}
+    merged = pooled([first, second])
+    assert merged["verdicts"] == [{"id": "prose", "outcome": "fail"}]
+    assert merged["samples"] == {"speed": {"decode": [1.0, 2.0]}}
 
 
-def test_measurements_of_zero_decide_nothing() -> None:
+def test_measurements_of_zero_are_inconclusive() -> None:
     assert verdicts(validation(decode=[0.0, 0.0]), validation(decode=STEADY)) == {"speed decode": "inconclusive"}

@@ -1,4 +1,4 @@
-"""The evidence bundle: complete, without secrets, and nothing that is unpacked is trusted."""
+"""The evidence bundle: it is complete, contains no secrets, and is not trusted when it is unpacked."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_same_run_gives_the_same_bytes(recorded: Run, tmp_path: Path) -> Non
     assert first == second
 
 
-def test_no_secret_of_any_origin_is_in_a_bundle(recorded: Run, tmp_path: Path) -> None:
+def test_a_bundle_contains_no_secret_of_any_origin(recorded: Run, tmp_path: Path) -> None:
     plan = recorded.read("plan")
     recorded.write("plan", {**plan, "secret_env": ["SGLANG_KEY"], "env": {"MY_API_KEY": "whatever-it-is"}})
     with recorded.log.open("a") as log:
@@ -68,9 +68,9 @@ def test_no_secret_of_any_origin_is_in_a_bundle(recorded: Run, tmp_path: Path) -
     "name",
     ["../run.json", "/etc/run.json", "a/../../run.json", "a/b/run.json", "a/other.txt", "run.json", ".a/run.json"],
 )
-def test_a_name_that_leads_elsewhere_is_refused_and_nothing_is_written(tmp_path: Path, name: str) -> None:
+def test_a_name_outside_the_run_s_folder_is_refused_and_nothing_is_written(tmp_path: Path, name: str) -> None:
     path = packed(tmp_path / "evil.tar.gz", (tarfile.TarInfo(name), b"{}"))
-    with pytest.raises(UsageError, match="is no bundle: it holds"), opened(path):
+    with pytest.raises(UsageError, match="is not a bundle: it contains"), opened(path):
         pass
     assert sorted(item.name for item in tmp_path.iterdir()) == ["evil.tar.gz"]
 
@@ -79,11 +79,11 @@ def test_a_name_that_leads_elsewhere_is_refused_and_nothing_is_written(tmp_path:
 def test_only_plain_files_are_unpacked(tmp_path: Path, kind: bytes) -> None:
     member = tarfile.TarInfo("a/run.json")
     member.type, member.linkname = kind, "/etc/passwd"
-    with pytest.raises(UsageError, match="is no bundle"), opened(packed(tmp_path / "evil.tar.gz", (member, b""))):
+    with pytest.raises(UsageError, match="is not a bundle"), opened(packed(tmp_path / "evil.tar.gz", (member, b""))):
         pass
 
 
-def test_two_runs_or_one_file_twice_are_no_bundle(tmp_path: Path) -> None:
+def test_two_runs_or_a_repeated_file_are_not_a_bundle(tmp_path: Path) -> None:
     two = packed(
         tmp_path / "two.tar.gz", (tarfile.TarInfo("a/run.json"), b"{}"), (tarfile.TarInfo("b/run.json"), b"{}")
     )
@@ -125,7 +125,7 @@ def test_any_bytes_are_either_a_bundle_or_a_usage_error(data: bytes) -> None:
             pass
 
 
-def test_no_such_bundle(tmp_path: Path) -> None:
+def test_a_missing_bundle_is_reported_as_not_found(tmp_path: Path) -> None:
     with pytest.raises(RunNotFound), opened(tmp_path / "none.tar.gz"):
         pass
 
@@ -155,7 +155,7 @@ def test_redaction(text: str, clean: str) -> None:
     assert redact(text) == clean
 
 
-def test_a_value_under_a_secret_name_is_masked_whole() -> None:
+def test_a_value_under_a_secret_name_is_masked_entirely() -> None:
     assert redact_data({"HF_TOKEN": "short", "env": {"A_PASSWORD": "x"}, "hf_token": True, "tokens": 5}) == {
         "HF_TOKEN": "•••", "env": {"A_PASSWORD": "•••"}, "hf_token": True, "tokens": 5,
     }  # fmt: skip

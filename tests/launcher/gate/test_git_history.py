@@ -1,4 +1,4 @@
-"""The shapes that a git history has in CI: merges, shallow clones, detached heads, no base, a base that moved on."""
+"""Git histories as they occur in CI: merges, shallow clones, detached heads, no base, a base with newer commits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def with_bad_change(repo: Repo) -> Repo:
     return repo
 
 
-def test_what_the_base_got_meanwhile_is_not_part_of_the_change(repo: Repo, gate: Callable[..., Judged]) -> None:
+def test_newer_commits_of_the_base_are_not_part_of_the_change(repo: Repo, gate: Callable[..., Judged]) -> None:
     repo.edit("profiles/batch.yaml", "512", "256")
     repo.commit()
     repo.git("checkout", "-q", "main")
@@ -73,10 +73,10 @@ def test_after_the_merge_the_base_branch_itself_is_compared_with_its_parent(
     repo.git("merge", "-q", "--no-ff", "--no-edit", "change")
     judged = gate(repo)
     assert judged.failing == FAULT
-    assert judged.report["base_note"] == "main itself is checked out: compared with its parent"
+    assert judged.report["base_note"] == "main itself is checked out: compared with its parent commit"
 
 
-def test_in_a_shallow_clone_without_the_base_an_explicit_base_says_how_to_get_it(
+def test_in_a_shallow_clone_without_the_base_the_error_says_how_to_fetch_it(
     repo: Repo, tmp_path: Path, gate: Callable[..., Judged]
 ) -> None:
     with_bad_change(repo)
@@ -87,7 +87,7 @@ def test_in_a_shallow_clone_without_the_base_an_explicit_base_says_how_to_get_it
     assert "fetch-depth: 0" in judged.error
 
 
-def test_in_a_shallow_clone_that_has_the_base_its_tip_is_compared_with(
+def test_in_a_shallow_clone_with_the_base_the_change_is_compared_with_its_tip(
     repo: Repo, tmp_path: Path, gate: Callable[..., Judged]
 ) -> None:
     with_bad_change(repo)
@@ -103,15 +103,15 @@ def test_without_any_base_every_profile_is_new(repo: Repo, gate: Callable[..., J
     judged = gate(repo)
     assert judged.code == 0
     assert judged.affected == dict.fromkeys(("_base/llama", "batch", "chat", "solo"), "new")
-    assert judged.report["base_note"] == "there is no base branch here: every profile is new"
+    assert judged.report["base_note"] == "this clone has no base branch: every profile is new"
 
 
 def test_a_base_that_does_not_exist_is_a_usage_error(repo: Repo, gate: Callable[..., Judged]) -> None:
     judged = gate(repo, "--base", "trunk")
-    assert (judged.code, "base `trunk`: no such commit or branch here" in judged.error) == (2, True)
+    assert (judged.code, "base `trunk`: no such commit or branch in this clone" in judged.error) == (2, True)
 
 
-def test_a_base_that_looks_like_an_option_is_no_option(repo: Repo, gate: Callable[..., Judged]) -> None:
+def test_a_base_that_looks_like_an_option_is_not_treated_as_one(repo: Repo, gate: Callable[..., Judged]) -> None:
     judged = gate(repo, "--base", "--output=/tmp/stolen")
     assert (judged.code, "no such commit" in judged.error) == (2, True)
 
@@ -129,9 +129,9 @@ def test_a_repository_without_a_commit_has_no_base(tmp_path: Path, gate: Callabl
     assert judged.failing == {"flag-unknown-to-engine profiles/a.yaml:3"}
 
 
-def test_outside_of_git_it_is_a_usage_error(tmp_path: Path, gate: Callable[..., Judged]) -> None:
+def test_a_folder_outside_git_is_a_usage_error(tmp_path: Path, gate: Callable[..., Judged]) -> None:
     judged = gate(Repo(tmp_path))
-    assert (judged.code, "is no git repository" in judged.error) == (2, True)
+    assert (judged.code, "is not a git repository" in judged.error) == (2, True)
 
 
 def test_unrelated_histories_are_compared_by_content(repo: Repo, gate: Callable[..., Judged]) -> None:
@@ -146,7 +146,7 @@ def test_unrelated_histories_are_compared_by_content(repo: Repo, gate: Callable[
 @pytest.mark.parametrize(
     ("variable", "value"), [("GITHUB_BASE_REF", "release"), ("CI_MERGE_REQUEST_DIFF_BASE_SHA", "")]
 )
-def test_ci_says_what_the_base_is(
+def test_the_base_comes_from_the_variables_of_ci(
     repo: Repo, gate: Callable[..., Judged], monkeypatch: pytest.MonkeyPatch, variable: str, value: str
 ) -> None:
     repo.git("branch", "-m", "main", "release")

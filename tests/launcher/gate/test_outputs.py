@@ -1,4 +1,4 @@
-"""What CI systems read: each form is valid by its own rules, and points at the line."""
+"""The formats for CI systems: each is valid by its own rules and names the line of a remark."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ VALIDATOR = jsonschema.validators.validator_for(SCHEMA)(SCHEMA)
 
 
 def remark(status: Status = Status.FAIL, **changes: Any) -> Remark:
-    given_ = {
-        "rule": "flag-unknown-to-engine", "status": status, "severity": Severity.ERROR, "message": "--x is no option",
-        "place": Place(path="profiles/a.yaml", line=5, column=3), "profile": "a", "subject": "flag.x",
+    fields = {
+        "rule": "flag-unknown-to-engine", "status": status, "severity": Severity.ERROR,
+        "message": "--x is not an option", "place": Place(path="profiles/a.yaml", line=5, column=3),
+        "profile": "a", "subject": "flag.x",
         "targets": ("0.5.22", "0.5.23"), "remedies": ("Leave it out.",),
     }  # fmt: skip
-    return Remark(**{**given_, **changes})
+    return Remark(**{**fields, **changes})
 
 
-def report(*remarks: Remark, **more: Any) -> Report:
+def report(*remarks: Remark, **changes: Any) -> Report:
     affected = (
         Affected(name="a", change="changed", path="profiles/a.yaml", reasons=("its file changed",),
                  differences=(Difference(kind="flag", name="x", before=None, after="1"),)),
     )  # fmt: skip
-    given_ = {"tier": "static", "base": "0" * 40, "base_note": "compared with main", "affected": affected}
-    return Report(**{**given_, "remarks": remarks, **more})
+    fields = {"tier": "static", "base": "0" * 40, "base_note": "compared with main", "affected": affected}
+    return Report(**{**fields, "remarks": remarks, **changes})
 
 
 EVERY = report(*(remark(status) for status in Status))
@@ -61,21 +62,21 @@ def test_sarif_is_valid_by_the_official_schema_and_exact_to_the_column() -> None
     }
 
 
-def test_the_official_schema_refuses_what_is_no_sarif() -> None:
+def test_the_official_schema_rejects_a_log_that_is_not_sarif() -> None:
     log = json.loads(sarif(EVERY))
     del log["runs"][0]["tool"]
     with pytest.raises(jsonschema.ValidationError):
         VALIDATOR.validate(log)
 
 
-def test_sarif_suppresses_what_is_accepted_and_leaves_out_what_is_expected() -> None:
+def test_sarif_suppresses_accepted_and_known_remarks_and_omits_expected_ones() -> None:
     results = json.loads(sarif(EVERY))["runs"][0]["results"]
     assert [(item["properties"]["status"], "suppressions" in item) for item in results] == [
         ("fail", False), ("inconclusive", False), ("accepted", True), ("known", True), ("note", False),
     ]  # fmt: skip
 
 
-def test_a_sarif_fingerprint_outlives_moved_lines_and_new_words() -> None:
+def test_a_sarif_fingerprint_does_not_change_with_lines_or_wording() -> None:
     def mark(item: Remark) -> Any:
         return json.loads(sarif(report(item)))["runs"][0]["results"][0]["partialFingerprints"]
 
@@ -98,13 +99,13 @@ def test_junit_of_a_clean_profile_is_a_passing_case() -> None:
     assert (root.get("tests"), root.get("failures")) == ("1", "0")
 
 
-def test_github_annotations_put_errors_first_and_escape_what_ends_a_command() -> None:
+def test_github_annotations_list_errors_first_and_escape_what_would_end_a_command() -> None:
     text = workflow_commands(report(remark(Status.NOTE), remark(message="50% off\n::error::forged", rule="a,b:c")))
     first, second = text.splitlines()
-    rest = " [0.5.22, 0.5.23]%0ARemedy: Leave it out."
+    suffix = " [0.5.22, 0.5.23]%0ARemedy: Leave it out."
     place = "file=profiles/a.yaml,line=5,col=3"
-    assert first == f"::error {place},title=a%2Cb%3Ac (a)::50%25 off%0A::error::forged{rest}"
-    assert second == f"::warning {place},title=flag-unknown-to-engine (a)::--x is no option{rest}"
+    assert first == f"::error {place},title=a%2Cb%3Ac (a)::50%25 off%0A::error::forged{suffix}"
+    assert second == f"::warning {place},title=flag-unknown-to-engine (a)::--x is not an option{suffix}"
 
 
 def test_gitlab_issues_have_unique_fingerprints_and_a_line() -> None:
@@ -114,14 +115,14 @@ def test_gitlab_issues_have_unique_fingerprints_and_a_line() -> None:
     assert issues[0]["location"] == {"path": "profiles/a.yaml", "lines": {"begin": 5}}
 
 
-def test_markdown_begins_with_its_mark_and_holds_verdict_place_and_change() -> None:
+def test_markdown_begins_with_its_mark_and_shows_place_and_change() -> None:
     text = markdown(EVERY)
     assert text.startswith(MARK)
     assert "`profiles/a.yaml:5`" in text
     assert "+ --x: 1" in text
 
 
-def test_markdown_of_any_text_neither_forges_markup_nor_mentions_people() -> None:
+def test_markdown_of_any_text_contains_neither_forged_markup_nor_mentions() -> None:
     text = markdown(report(remark(message="<script>x</script> @team | [a](b) `c`")))
     assert "<script>" not in text
     assert "@team" not in text
@@ -143,7 +144,7 @@ def test_markdown_shows_a_trial_figure_by_figure() -> None:
 
 
 @given(message=TEXT, path=TEXT, profile=TEXT)
-def test_every_form_stays_well_formed_whatever_the_text(message: str, path: str, profile: str) -> None:
+def test_every_format_is_well_formed_for_any_text(message: str, path: str, profile: str) -> None:
     odd = report(remark(message=message, place=Place(path=path or "x"), profile=profile))
     VALIDATOR.validate(json.loads(sarif(odd)))
     ElementTree.fromstring(junit(odd))
@@ -152,7 +153,7 @@ def test_every_form_stays_well_formed_whatever_the_text(message: str, path: str,
     assert markdown(odd)
 
 
-def test_the_command_line_writes_every_form(
+def test_the_command_line_writes_every_format(
     repo: Repo, gate: Callable[..., Judged], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo.append("profiles/chat.yaml", "  no-such-flag: 1\n")

@@ -1,4 +1,4 @@
-"""The ready-made pieces: valid by the schemas that their users' tools apply, and they do what they say."""
+"""The ready-made CI files: they are valid by the schemas of their tools, and do what they promise."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WORKFLOWS = [TOP / ".github/workflows/ci.yml", TEMPLATES / "github-gate.yml"]
 
 
 def lint(schema: str, *words: str) -> str:
-    """What check-jsonschema says; empty when the file is right."""
+    """The output of check-jsonschema; empty if the file is valid."""
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else done.stdout + done.stderr
@@ -42,9 +42,9 @@ def test_every_job_of_a_workflow_has_a_time_limit(path: Path) -> None:
     assert lint("custom.github-workflows-require-timeout", str(path)) == ""
 
 
-def test_actionlint_has_nothing_to_say() -> None:
+def test_actionlint_reports_nothing() -> None:
     if shutil.which("actionlint") is None:
-        pytest.skip("no actionlint here")
+        pytest.skip("actionlint is not installed")
     done = subprocess.run(["actionlint", *map(str, WORKFLOWS)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
 
@@ -54,7 +54,7 @@ def test_the_action_is_valid() -> None:
 
 
 def test_the_action_puts_no_expression_into_a_script() -> None:
-    """`${{ }}` inside `run:` would let the name of a branch run as shell text."""
+    """`${{ }}` inside `run:` would execute the name of a branch as shell text."""
     steps = read(TOP / "action.yml").need("runs").need("steps").plain()
     scripts = [step["run"] for step in steps if "run" in step]
     assert len(scripts) == 2
@@ -66,14 +66,14 @@ def test_a_gitlab_template_is_valid(path: Path) -> None:
     assert lint("vendor.gitlab-ci", "--data-transform", "gitlab-ci", str(path)) == ""
 
 
-def test_the_linter_refuses_what_is_wrong(tmp_path: Path) -> None:
+def test_the_linter_rejects_an_invalid_workflow(tmp_path: Path) -> None:
     broken = tmp_path / "ci.yml"
     broken.write_text("on: push\njobs: {a: {steps: 5}}\n")
     assert lint("vendor.github-workflows", str(broken)) != ""
 
 
 def action(tmp_path: Path, code: int, **inputs: str) -> tuple[int, str, str]:
-    """The action's own script with a stand-in for the launcher: exit code, outputs, the words it was called with."""
+    """Run the action's script with a stand-in for the launcher. Returns exit code, outputs, and its arguments."""
     steps = read(TOP / "action.yml").need("runs").need("steps").plain()
     script = next(step["run"] for step in steps if step.get("id") == "gate")
     launch = tmp_path / "sglang-launcher/bin/launch"
@@ -89,16 +89,16 @@ def action(tmp_path: Path, code: int, **inputs: str) -> tuple[int, str, str]:
 @pytest.mark.parametrize(
     ("code", "verdict"), [(0, "pass"), (1, "fail"), (5, "inconclusive"), (2, "error"), (3, "error")]
 )
-def test_the_action_hands_on_verdict_and_exit_code(tmp_path: Path, code: int, verdict: str) -> None:
+def test_the_action_passes_on_verdict_and_exit_code(tmp_path: Path, code: int, verdict: str) -> None:
     ended, outputs, _ = action(tmp_path, code)
     assert (ended, outputs.splitlines()[0]) == (code, f"verdict={verdict}")
 
 
-def test_the_action_may_let_the_undecided_pass(tmp_path: Path) -> None:
+def test_the_action_can_accept_an_inconclusive_gate(tmp_path: Path) -> None:
     assert action(tmp_path, 5, STRICT="false")[0] == 0
 
 
-def test_the_action_hands_on_what_it_is_asked_and_nothing_that_was_not(tmp_path: Path) -> None:
+def test_the_action_passes_on_the_inputs_that_are_set_and_no_others(tmp_path: Path) -> None:
     _, _, words = action(tmp_path, 0, BASE="origin/a b; rm -rf /", HOST="gpu-box", ALL="true")
     assert "--base origin/a b; rm -rf / --host gpu-box --all" in words
     assert "--base" not in action(tmp_path / "plain", 0)[2]
@@ -111,26 +111,26 @@ def test_the_hook_names_a_command_that_exists() -> None:
 
 
 def test_a_new_repository_passes_its_own_gate(tmp_path: Path, gate: Callable[..., Judged]) -> None:
-    made = Repo(tmp_path / "new")
-    assert run("launch", LAUNCH, ["init", str(made.path)]) == 0
-    made.git("init", "-q", "-b", "main")
-    made.commit("first")
-    judged = gate(made, "--all")
+    repo = Repo(tmp_path / "new")
+    assert run("launch", LAUNCH, ["init", str(repo.path)]) == 0
+    repo.git("init", "-q", "-b", "main")
+    repo.commit("first")
+    judged = gate(repo, "--all")
     assert (judged.code, judged.affected, judged.failing) == (0, {"first": "inputs"}, set())
-    made.append("profiles/first.yaml", "accept:\n  - {id: a, reason: b}\n")
-    made.edit("profiles/first.yaml", "flags:", "flags:\n  no-such-flag: 1")
-    assert gate(made).failing == {"flag-unknown-to-engine profiles/first.yaml:11"}
+    repo.append("profiles/first.yaml", "accept:\n  - {id: a, reason: b}\n")
+    repo.edit("profiles/first.yaml", "flags:", "flags:\n  no-such-flag: 1")
+    assert gate(repo).failing == {"flag-unknown-to-engine profiles/first.yaml:11"}
 
 
 def test_init_refuses_to_overwrite_and_then_writes_nothing(tmp_path: Path) -> None:
     (tmp_path / "gate.yaml").write_text("mine\n")
-    with pytest.raises(UsageError, match=r"holds gate\.yaml already: nothing was written"):
+    with pytest.raises(UsageError, match=r"already contains gate\.yaml: nothing was written"):
         scaffold(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["gate.yaml"]
     assert (tmp_path / "gate.yaml").read_text() == "mine\n"
 
 
-def test_init_takes_a_link_for_a_file_that_is_there(tmp_path: Path) -> None:
+def test_init_treats_a_dangling_link_as_an_existing_file(tmp_path: Path) -> None:
     (tmp_path / "hosts.yaml").symlink_to(tmp_path / "nowhere")
     with pytest.raises(UsageError, match=r"hosts\.yaml"):
         scaffold(tmp_path)
@@ -140,7 +140,7 @@ def test_every_template_is_used() -> None:
     assert {path.name for path in TEMPLATES.iterdir()} == set(LAYOUT.values())
 
 
-def test_our_own_profiles_pass_our_own_gate(gate: Callable[..., Judged], tmp_path: Path) -> None:
+def test_the_shipped_profiles_pass_the_shipped_gate(gate: Callable[..., Judged], tmp_path: Path) -> None:
     copy = Repo(tmp_path / "own")
     copy.path.mkdir()
     for name in ("profiles", "gate.yaml"):

@@ -1,4 +1,4 @@
-"""Old and new profile on a real host, over local and a real sshd: in turn, compared, and everything as before."""
+"""Old and new profile on a real host, locally and over a real sshd: alternated, compared, and the host restored."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ FAST = {"verdicts": [], "samples": {"speed": {"decode": [100.0, 101.0, 99.0, 100
 SLOW = {"verdicts": [], "samples": {"speed": {"decode": [80.0, 81.0, 79.0, 80.5, 79.5]}}}
 
 
-# Both transports are held to one contract elsewhere; a few whole trials over ssh are enough.
+# Other tests hold both transports to one contract; a few whole trials over ssh are enough here.
 LOCALLY = pytest.mark.parametrize("transport", ["local"], indirect=True)
 
 
 @pytest.fixture
 def host(tmp_path: Path, transport: Transport) -> Iterator[Bench]:
-    made = bench(tmp_path, transport)
-    yield made
-    for run in made.context.store.all():
+    created = bench(tmp_path, transport)
+    yield created
+    for run in created.context.store.all():
         if (run.folder / "plan.json").exists():
             remote.stop(transport, run, drain=0.2)
 
@@ -59,7 +59,7 @@ def running(host: Bench) -> list[str]:
 
 
 def accepting(profile: Profile) -> Profile:
-    """What the stand-in lacks, and a real host would not."""
+    """The profile, with the findings accepted that hold for the stand-in and would not for a real host."""
     lacks = ("kernel-package-below-minimum", "model-config-missing", "model-directory-without-weights")
     items = (*lacks, "tokenizer-files-missing")
     return replace(profile, accept=tuple(Accepted(id=name, reason="a stand-in", where="-") for name in items))
@@ -73,7 +73,7 @@ def pair(host: Bench, mode: str = "healthy") -> Pair:
 MEASURED = speeds({"1": FAST, "16": SLOW})
 
 
-def test_a_slower_profile_is_worse_and_nothing_of_either_is_left(host: Bench) -> None:
+def test_a_slower_profile_is_worse_and_both_runs_are_stopped(host: Bench) -> None:
     [trial] = host_tier(host.context, [pair(host)], host.host, HostTier(), MEASURED)
     assert (trial.verdict, [item.verdict for item in trial.comparisons]) == ("worse", ["worse"])
     assert [host.context.store.find(name).state for name in trial.runs] == [State.STOPPED, State.STOPPED]
@@ -97,21 +97,21 @@ def test_rounds_alternate_which_side_begins(host: Bench) -> None:
     assert len(trial.runs) == 4
 
 
-def test_a_new_profile_that_crashes_is_worse_and_what_ran_before_runs_again(host: Bench) -> None:
+def test_a_new_profile_that_crashes_is_worse_and_the_earlier_run_is_restarted(host: Bench) -> None:
     before = host.launch("healthy").run
     assert before is not None
     [trial] = host_tier(host.context, [pair(host, "crash")], host.host, HostTier(), MEASURED)
     assert trial.verdict == "worse"
     assert "the new profile does not start: crashed" in trial.message
     assert before.state is State.STOPPED
-    [again] = running(host)
-    restored = host.context.store.find(again)
+    [run_id] = running(host)
+    restored = host.context.store.find(run_id)
     assert (restored.info["restored_from"], restored.state) == (before.id, State.READY)
     assert restored.plan == before.plan
 
 
 @LOCALLY
-def test_what_ran_before_runs_again_also_when_the_measurement_breaks(host: Bench) -> None:
+def test_the_earlier_run_is_restarted_even_if_the_measurement_breaks(host: Bench) -> None:
     host.launch("healthy")
 
     def broken(context: FlowContext, run: Run, profile: Profile) -> Mapping[str, Any]:
@@ -119,8 +119,8 @@ def test_what_ran_before_runs_again_also_when_the_measurement_breaks(host: Bench
 
     with pytest.raises(RuntimeError, match="a fault of ours"):
         host_tier(host.context, [pair(host)], host.host, HostTier(), broken)
-    [again] = running(host)
-    assert "restored_from" in host.context.store.find(again).info
+    [run_id] = running(host)
+    assert "restored_from" in host.context.store.find(run_id).info
 
 
 @LOCALLY
@@ -140,21 +140,21 @@ def test_a_profile_that_does_not_get_ready_within_the_budget_is_inconclusive_and
 
 @LOCALLY
 def test_a_new_profile_is_compared_with_its_stored_baseline(host: Bench) -> None:
-    alone = Pair(new=accepting(host.profile("healthy", "page-size=16")), baseline=FAST)
-    [trial] = host_tier(host.context, [alone], host.host, HostTier(), MEASURED)
+    without_old = Pair(new=accepting(host.profile("healthy", "page-size=16")), baseline=FAST)
+    [trial] = host_tier(host.context, [without_old], host.host, HostTier(), MEASURED)
     assert (trial.verdict, "against the stored baseline" in trial.message) == ("worse", True)
 
 
 @LOCALLY
-def test_a_run_that_somebody_else_started_is_left_alone(host: Bench, tmp_path: Path) -> None:
+def test_a_run_started_from_another_machine_is_not_touched(host: Bench, tmp_path: Path) -> None:
     run = host.launch("healthy").run
     assert run is not None
-    stranger = Bench(
+    other_machine = Bench(
         folder=host.folder, transport=host.transport, host=host.host, witness=host.witness, port=host.port,
         context=bench(tmp_path / "other", host.transport).context,
     )  # fmt: skip
-    with pytest.raises(LauncherError, match="was started from elsewhere"):
-        host_tier(stranger.context, [pair(host)], host.host, HostTier(), MEASURED)
+    with pytest.raises(LauncherError, match="was started from another machine"):
+        host_tier(other_machine.context, [pair(host)], host.host, HostTier(), MEASURED)
     assert running(host) == [run.id]
 
 
@@ -169,20 +169,20 @@ def test_a_run_whose_secret_is_not_set_here_is_not_stopped(host: Bench, monkeypa
     assert running(host) == [run.id]
 
 
-def test_a_host_is_for_one_gate_at_a_time_and_free_again_afterwards(host: Bench) -> None:
-    said: list[str] = []
+def test_one_gate_at_a_time_uses_a_host_and_then_frees_it(host: Bench) -> None:
+    messages: list[str] = []
     folder = host.host.work_dir
-    with held(host.transport, folder, wait=60, who="the first", say=said.append):
+    with held(host.transport, folder, wait=60, who="the first", say=messages.append):
         with (
-            pytest.raises(TransportTimeout, match="another gate holds"),
-            held(host.transport, folder, wait=1, who="the second", say=said.append),
+            pytest.raises(TransportTimeout, match="another gate still uses"),
+            held(host.transport, folder, wait=1, who="the second", say=messages.append),
         ):
             pass
-        assert said == ["the host is in use: queued behind the first"]
+        assert messages == ["the host is in use: queued behind the first"]
         entered = threading.Event()
 
         def wait_in_line() -> None:
-            with held(host.transport, folder, wait=60, who="the third", say=said.append):
+            with held(host.transport, folder, wait=60, who="the third", say=messages.append):
                 entered.set()
 
         third = threading.Thread(target=wait_in_line)
@@ -207,10 +207,10 @@ def test_the_budget_counts_every_gpu_of_a_launch() -> None:
     assert budget.spent / 60 == 6.0
 
 
-def test_the_command_line_tries_a_change_and_keeps_the_evidence(
+def test_the_command_line_tries_a_change_and_writes_evidence_bundles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """From a pull request to archives: a profile with which the stand-in engine crashes."""
+    """From a pull request to evidence bundles, for a profile that crashes the stand-in engine."""
     monkeypatch.setenv("SGLANG_LAUNCHER_STATE", str(tmp_path / "state"))
     lacks = ("kernel-package-below-minimum", "model-config-missing", "model-directory-without-weights")
     accepted = "".join(f"  - {{id: {name}, reason: stand-in}}\n" for name in (*lacks, "tokenizer-files-missing"))

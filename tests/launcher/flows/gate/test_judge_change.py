@@ -1,4 +1,4 @@
-"""Pull requests as people make them: for each the verdict, the profiles it reaches, the lines, and the exit code."""
+"""Realistic pull requests, each with its verdict, its affected profiles, the failing lines, and the exit code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HALF_A_REQUEST = "flags:\n  max-running-requests: 64\n"
 
 
 class Scenario(Struct, frozen=True, kw_only=True):
-    """One pull request and what the gate must say of it."""
+    """One pull request, and what the gate must report on it."""
 
     change: Callable[[Repo], None]
     code: int = 0
@@ -48,9 +48,9 @@ def moved(old: str, new: str) -> Callable[[Repo], None]:
     return lambda repo: repo.git("mv", old, new) and None
 
 
-def accepts(rule: str, **more: str) -> str:
-    rest = "".join(f"    {name}: {value}\n" for name, value in more.items())
-    return f"accept:\n  - id: {rule}\n    reason: known\n{rest}"
+def accepts(rule: str, **keys: str) -> str:
+    lines = "".join(f"    {name}: {value}\n" for name, value in keys.items())
+    return f"accept:\n  - id: {rule}\n    reason: known\n{lines}"
 
 
 UNKNOWN = "  no-such-flag: 1\n"
@@ -94,7 +94,7 @@ SCENARIOS: dict[str, Scenario] = {
         change=written("profiles/chat.yaml", "# a comment\nextends: _base/llama\n\nwhy: Says it better.\n"
                                              "flags: {'max-running-requests': 64}\n"),
     ),
-    "a deleted profile that nobody used": Scenario(
+    "a deleted profile that no other extends": Scenario(
         change=removed("profiles/solo.yaml"), affected={"solo": "deleted"},
     ),
     "a deleted profile that is still extended": Scenario(
@@ -121,11 +121,11 @@ SCENARIOS: dict[str, Scenario] = {
         change=added("profiles/chat.yaml", UNKNOWN + accepts("flag-unknown-to-engine", until="2099-01-01")),
         affected={"chat": "changed"}, others={"flag-unknown-to-engine profiles/chat.yaml:5"},
     ),
-    "an acceptance that has run out": Scenario(
+    "an acceptance that has expired": Scenario(
         change=added("profiles/chat.yaml", UNKNOWN + accepts("flag-unknown-to-engine", until="2020-01-01")), code=1,
         affected={"chat": "changed"}, failing={"flag-unknown-to-engine profiles/chat.yaml:7"},
     ),
-    "an acceptance without the day that the policy wants": Scenario(
+    "an acceptance without the date that the policy requires": Scenario(
         change=added("profiles/chat.yaml", UNKNOWN + accepts("flag-unknown-to-engine")), code=1,
         affected={"chat": "changed"}, failing={"flag-unknown-to-engine profiles/chat.yaml:7"},
     ),
@@ -138,7 +138,7 @@ SCENARIOS: dict[str, Scenario] = {
                      RETIRING + accepts("flag-deprecated", until="2099-01-01", owner="ops")),
         affected={"solo": "changed"}, others={"flag-deprecated profiles/solo.yaml:6"},
     ),
-    "a finding that nobody may accept": Scenario(
+    "a finding that must not be accepted": Scenario(
         change=added("profiles/chat.yaml", "  tensor-parallel-size: 4\n"
                      + accepts("flag-given-twice", until="2099-01-01", owner="ops")),
         code=1, affected={"chat": "changed"}, failing={"flag-given-twice profiles/chat.yaml:7"},
@@ -158,7 +158,7 @@ SCENARIOS: dict[str, Scenario] = {
         change=added("profiles/chat.yaml", "env:\n  GREETING: hf_" + "a1B2" * 8 + "\n"), code=1,
         affected={"chat": "changed"}, failing={"secret-in-profile profiles/chat.yaml:6"},
     ),
-    "a profile that is no YAML": Scenario(
+    "a profile that is not YAML": Scenario(
         change=added("profiles/chat.yaml", "env: {A: [}\n"), code=1, affected={"chat": "changed"},
         failing={"file-unreadable profiles/chat.yaml:5"},
     ),
@@ -175,7 +175,7 @@ SCENARIOS: dict[str, Scenario] = {
         failing={"file-unreadable profiles/junk.yaml:1"},
     ),
     "binary junk elsewhere": Scenario(change=written("logo.png", bytes(range(256)) * 8)),
-    "only a file that is no profile": Scenario(change=added("README.md", "More.\n")),
+    "only a file that is not a profile": Scenario(change=added("README.md", "More.\n")),
     "two profiles, one of them bad": Scenario(
         change=several(edited("profiles/batch.yaml", "512", "256"), added("profiles/solo.yaml", UNKNOWN)), code=1,
         affected={"batch": "changed", "solo": "changed"}, failing={"flag-unknown-to-engine profiles/solo.yaml:6"},
@@ -190,8 +190,8 @@ SCENARIOS: dict[str, Scenario] = {
     "recorded facts with fewer GPUs": Scenario(
         change=lambda repo: repo.facts(gpus=[]), affected={"chat": "inputs", "batch": "inputs"},
     ),
-    "recorded facts of another moment": Scenario(change=lambda repo: repo.facts(notes=["recorded again"])),
-    "recorded facts that are no JSON": Scenario(
+    "recorded facts of another moment only": Scenario(change=lambda repo: repo.facts(notes=["recorded again"])),
+    "recorded facts that are not JSON": Scenario(
         change=written("facts/gpu-box.json", "{"), code=1, failing={"file-unreadable facts/gpu-box.json:1"},
     ),
     "hosts.yaml that cannot be read": Scenario(
@@ -217,7 +217,7 @@ SCENARIOS: dict[str, Scenario] = {
     "an engine range without a known release": Scenario(
         change=edited("profiles/solo.yaml", "'>=0.5.20'", "'>=9'"), code=5, affected={"solo": "changed"},
     ),
-    "a variable of the parent taken away that is not there": Scenario(
+    "a flag removed that no parent sets": Scenario(
         change=added("profiles/chat.yaml", "  page-size: null\n"), code=1, affected={"chat": "changed"},
         failing={"file-unreadable profiles/chat.yaml:5"},
     ),
@@ -242,7 +242,7 @@ def test_pull_request(name: str, repo: Repo, gate: Callable[..., Judged]) -> Non
     )  # fmt: skip
 
 
-def test_scenarios_cover_what_was_asked_for() -> None:
+def test_there_are_at_least_25_scenarios() -> None:
     assert len(SCENARIOS) >= 25
 
 
@@ -269,7 +269,7 @@ def test_a_fault_of_the_base_is_reported_and_does_not_stop_another_change(
     assert judged.of("known") == {"flag-unknown-to-engine profiles/chat.yaml:5"}
 
 
-def test_everything_counts_nothing_as_old(repo: Repo, gate: Callable[..., Judged]) -> None:
+def test_with_all_no_fault_counts_as_already_on_the_base(repo: Repo, gate: Callable[..., Judged]) -> None:
     repo.append("profiles/chat.yaml", UNKNOWN)
     repo.commit()
     repo.git("branch", "-f", "main", "change")
@@ -286,7 +286,7 @@ def test_a_gate_policy_with_an_unknown_key_is_a_usage_error_at_its_place(
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     judged = gate(repo)
     assert judged.code == 2
-    assert "gate.yaml:16:1: unknown key of a gate policy `findigs`" in judged.error
+    assert "gate.yaml:16:1: unknown gate policy key `findigs`" in judged.error
     assert "did you mean `findings`?" in judged.error
     assert "::error file=gate.yaml,line=16,col=1" in judged.error
 
@@ -310,7 +310,9 @@ def test_a_flag_renamed_by_a_release_is_shown_as_each_release_spells_it(
     ]  # fmt: skip
 
 
-def test_a_profile_kept_because_it_is_refused_must_stay_refused(repo: Repo, gate: Callable[..., Judged]) -> None:
+def test_a_profile_that_the_policy_expects_to_be_refused_must_stay_refused(
+    repo: Repo, gate: Callable[..., Judged]
+) -> None:
     repo.append("gate.yaml", "refused: [bad*]\n")
     repo.write("profiles/bad.yaml", CHAT + UNKNOWN)
     repo.commit()
@@ -322,7 +324,7 @@ def test_a_profile_kept_because_it_is_refused_must_stay_refused(repo: Repo, gate
     assert (judged.code, judged.failing) == (1, {"refused-profile-passes profiles/bad.yaml:1"})
 
 
-def test_the_base_policy_does_not_move_the_profiles_of_a_repository_that_is_a_subfolder(
+def test_profiles_moved_into_a_subfolder_are_found_without_a_policy_there_on_the_base(
     repo: Repo, gate: Callable[..., Judged]
 ) -> None:
     repo.git("checkout", "-q", "main")

@@ -1,4 +1,4 @@
-"""Recorded runs judged again: the same verdict passes, another one fails, in the gate and on the command line."""
+"""Recorded runs judged again: an unchanged verdict passes, a changed one fails, in the gate and on the command line."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def with_evidence(repo: Repo, policy: str = "replay: [evidence/*.tar.gz]\n", **d
     return repo
 
 
-def test_a_run_that_is_judged_as_it_was_is_the_same(tmp_path: Path) -> None:
-    again = replay(crashed(tmp_path / NAME).folder)
-    assert (again.flipped, again.now["cause"], again.now["refused"]) == ((), CAUSE, False)
+def test_an_unchanged_verdict_does_not_flip(tmp_path: Path) -> None:
+    replayed = replay(crashed(tmp_path / NAME).folder)
+    assert (replayed.flipped, replayed.now["cause"], replayed.now["refused"]) == ((), CAUSE, False)
 
 
-def test_judging_again_changes_nothing_in_the_run(tmp_path: Path) -> None:
+def test_a_replay_does_not_change_the_run(tmp_path: Path) -> None:
     folder = crashed(tmp_path / NAME).folder
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     replay(folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_another_cause_than_the_recorded_one_is_a_flip(tmp_path: Path) -> None:
+def test_a_cause_that_differs_from_the_recorded_one_is_a_flip(tmp_path: Path) -> None:
     run = crashed(tmp_path / NAME)
     run.write("diagnosis", {"cause": "cuda-out-of-memory", "healthy": False, "ledger": []})
     assert replay(run.folder).flipped == ("cause",)
@@ -56,7 +56,7 @@ def test_a_launch_that_rules_refuse_today_is_a_flip(tmp_path: Path) -> None:
     assert replay(run.folder).flipped == ("refused",)
 
 
-def test_an_acceptance_that_has_run_out_since_flips_nothing(tmp_path: Path) -> None:
+def test_an_acceptance_that_has_expired_since_the_run_flips_nothing(tmp_path: Path) -> None:
     run = crashed(tmp_path / NAME)
     run.write("launch", {**LAUNCHED, "flags": {**LAUNCHED["flags"], "no-such-flag": "1"}})
     accepted = {"id": "flag-unknown-to-engine", "reason": "r", "where": "-", "until": "2026-01-31", "owner": ""}
@@ -66,9 +66,9 @@ def test_an_acceptance_that_has_run_out_since_flips_nothing(tmp_path: Path) -> N
 
 def test_a_refusal_of_the_engine_itself_cannot_be_judged_again_and_flips_nothing(tmp_path: Path) -> None:
     run = crashed(tmp_path / NAME)
-    said = {"id": "speculative-triple-incomplete", "severity": "error", "subject": "",
-            "message": "AssertionError", "origin": "engine"}  # fmt: skip
-    run.write("findings", [said])
+    refusal = {"id": "speculative-triple-incomplete", "severity": "error", "subject": "",
+               "message": "AssertionError", "origin": "engine"}  # fmt: skip
+    run.write("findings", [refusal])
     assert replay(run.folder).flipped == ()
 
 
@@ -77,7 +77,7 @@ def test_a_verdict_that_follows_from_the_recorded_probes_is_checked(tmp_path: Pa
     assert replay(validated(tmp_path / "b", outcome="pass", level="correct").folder).flipped == ("outcome", "level")
 
 
-def test_an_expectation_of_the_policy_beats_what_was_recorded(tmp_path: Path) -> None:
+def test_an_expectation_of_the_policy_replaces_the_recorded_verdict(tmp_path: Path) -> None:
     assert replay(crashed(tmp_path / NAME).folder, {"cause": "something-else"}).flipped == ("cause",)
 
 
@@ -88,7 +88,7 @@ def test_the_replay_tier_judges_the_runs_of_an_affected_profile(repo: Repo, gate
     assert [(item["path"], item["flipped"]) for item in judged.report["replayed"]] == [("evidence/chat.tar.gz", [])]
 
 
-def test_runs_of_other_profiles_are_not_looked_at(repo: Repo, gate: Callable[..., Judged]) -> None:
+def test_runs_of_other_profiles_are_not_replayed(repo: Repo, gate: Callable[..., Judged]) -> None:
     with_evidence(repo).edit("profiles/batch.yaml", "512", "256")
     assert gate(repo, "--tier", "replay").report["replayed"] == []
 
@@ -101,13 +101,13 @@ def test_a_flipped_verdict_fails_on_the_line_that_names_the_run(repo: Repo, gate
     assert judged.messages("verdict-flipped") == f"{NAME}: cause was cuda-out-of-memory, is now {CAUSE}"
 
 
-def test_the_static_tier_leaves_recorded_runs_alone(repo: Repo, gate: Callable[..., Judged]) -> None:
+def test_the_static_tier_does_not_replay_recorded_runs(repo: Repo, gate: Callable[..., Judged]) -> None:
     with_evidence(repo, cause="cuda-out-of-memory", healthy=False, ledger=[])
     repo.edit("profiles/chat.yaml", "64", "32")
     assert gate(repo).code == 0
 
 
-def test_what_affects_all_judges_every_recorded_run(repo: Repo, gate: Callable[..., Judged]) -> None:
+def test_a_change_that_affects_all_profiles_replays_every_recorded_run(repo: Repo, gate: Callable[..., Judged]) -> None:
     policy = "replay: [evidence/*.tar.gz]\naffects-all: [requirements.txt]\n"
     with_evidence(repo, policy, cause="cuda-out-of-memory", healthy=False, ledger=[])
     repo.write("requirements.txt", "sglang-launcher==9\n")
@@ -122,7 +122,7 @@ def test_a_recorded_run_that_cannot_be_read_fails(repo: Repo, gate: Callable[...
     assert judged.failing == {"recorded-run-unreadable gate.yaml:16"}
 
 
-def test_launch_replay_takes_folders_and_bundles(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_launch_replay_accepts_folders_and_bundles(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     run = crashed(tmp_path / NAME)
     bundle = write(run, tmp_path / "a.tar.gz", {})
     assert command("launch", LAUNCH, ["replay", str(run.folder), str(bundle), "--json"]) == 0
@@ -132,6 +132,6 @@ def test_launch_replay_takes_folders_and_bundles(tmp_path: Path, capfd: pytest.C
     assert f"cause    FLIPPED  None → {CAUSE}" in capfd.readouterr().out
 
 
-def test_launch_replay_of_nothing_is_a_usage_error(tmp_path: Path) -> None:
+def test_launch_replay_of_a_missing_run_is_a_usage_error(tmp_path: Path) -> None:
     assert command("launch", LAUNCH, ["replay", str(tmp_path / "none")]) == 2
     assert command("launch", LAUNCH, ["replay", str(tmp_path)]) == 2
