@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 # Without RE2 a pattern with several `.*` takes quadratic time on a line of 26 kB (`server_args=`), so lines are cut.
 FALLBACK_LINE_CHARS = 8_192
+# A scan keeps only the lines that contain certain words as written, so a pattern cannot ignore case.
+_IGNORES_CASE = re.compile(r"(?<!\\)\(\?[a-zA-Z]*i[a-zA-Z]*[:)-]")
 
 
 class Found(Protocol):
@@ -52,7 +54,9 @@ def re2_module() -> Any:
 
 @cache
 def compile_line(pattern: str) -> Pattern:
-    """A pattern to be searched in single lines. Raises ValueError for a malformed one."""
+    """A pattern to be searched in single lines. Raises ValueError for a malformed one, or one that ignores case."""
+    if _IGNORES_CASE.search(pattern):
+        raise ValueError(f"`{pattern}` ignores case; write out the spellings that occur, as in `[Dd]raft|DRAFT`")
     engine = re2_module()
     try:
         if engine is None:

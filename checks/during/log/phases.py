@@ -15,7 +15,7 @@ from msgspec import Struct
 from checks import KNOWLEDGE
 from checks.catalog.entries import PHASES
 from checks.catalog.line_patterns import compile_line
-from checks.catalog.yaml_reader import read
+from checks.catalog.yaml_reader import Node, read
 from checks.during.log.lines import Line
 
 
@@ -55,11 +55,20 @@ def load(root: Path = KNOWLEDGE) -> tuple[Phase, ...]:
             order=int(node.need("order").number()),
             patience=node.need("patience").number(),
             doing=node.need("doing").text(),
-            starts=tuple(item.text() for item in node.need("starts").sequence()),
-            shown_by=tuple(item.text() for item in shown.sequence()) if shown is not None else (),
+            starts=_patterns(node.need("starts")),
+            shown_by=_patterns(shown) if shown is not None else (),
         )
         found.append(phase)
     return tuple(sorted(found, key=lambda phase: phase.order))
+
+
+def _patterns(node: Node) -> tuple[str, ...]:
+    for item in node.sequence():
+        try:
+            compile_line(item.text())
+        except ValueError as error:
+            raise item.fail(str(error)) from error
+    return tuple(item.text() for item in node.sequence())
 
 
 @cache

@@ -1,6 +1,7 @@
 """Which words must stand in a line before a pattern can match it: the prefilter that makes scanning fast.
 
-Works on the parse tree of `re`, when the index of the knowledge is built; nothing here runs on log text.
+Works on the parse tree of `re`, when the index of the knowledge is built; nothing here runs on log text. Patterns that
+ignore case have no such words: `line_patterns` rejects them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ ORDINARY = (
 def requirements(pattern: str) -> tuple[Requirement, ...]:
     """Every requirement of a regex, in order; empty when nothing is certain (all of it optional)."""
     parsed = re._parser.parse(pattern)  # type: ignore[attr-defined]  # private, stable since 3.11; lint covers it
-    return tuple(_sequence(parsed, bool(parsed.state.flags & re.IGNORECASE)))
+    return tuple(_sequence(parsed))
 
 
 def best(pattern: str) -> Requirement:
@@ -71,7 +72,7 @@ def _words(literal: str) -> list[str]:
     return words or ([] if literal in ORDINARY else [literal])
 
 
-def _sequence(items: Iterable[Any], folded: bool) -> list[Requirement]:
+def _sequence(items: Iterable[Any]) -> list[Requirement]:
     found: list[Requirement] = []
     run: list[str] = []
     for operator, argument in items:
@@ -81,31 +82,30 @@ def _sequence(items: Iterable[Any], folded: bool) -> list[Requirement]:
             continue
         if name == "AT":
             continue
-        found.extend(_run(run, folded))
+        found.extend(_literal(run))
         run.clear()
-        found.extend(_compound(name, argument, folded))
-    found.extend(_run(run, folded))
+        found.extend(_compound(name, argument))
+    found.extend(_literal(run))
     return found
 
 
-def _compound(name: str, argument: Any, folded: bool) -> list[Requirement]:
+def _compound(name: str, argument: Any) -> list[Requirement]:
     match name:
         case "SUBPATTERN":
-            _, added, _, inner = argument
-            return _sequence(inner, folded or bool(added & re.IGNORECASE))
+            return _sequence(argument[-1])
         case "MAX_REPEAT" | "MIN_REPEAT":
             low, _, inner = argument
-            return _sequence(inner, folded) if low >= 1 else []
+            return _sequence(inner) if low >= 1 else []
         case "BRANCH":
-            return _branch(argument[1], folded)
+            return _branch(argument[1])
         case _:
             return []
 
 
-def _branch(branches: Sequence[Iterable[Any]], folded: bool) -> list[Requirement]:
+def _branch(branches: Sequence[Iterable[Any]]) -> list[Requirement]:
     chosen: set[str] = set()
     for branch in branches:
-        options = _sequence(branch, folded)
+        options = _sequence(branch)
         if not options:
             return []
         best_one: Requirement = max(options, key=_selectivity)
@@ -113,10 +113,5 @@ def _branch(branches: Sequence[Iterable[Any]], folded: bool) -> list[Requirement
     return [frozenset(chosen)]
 
 
-def _run(run: Sequence[str], folded: bool) -> list[Requirement]:
-    """Literal characters in a row. Without regard to case: each word as it is written in practice."""
-    text = "".join(run)
-    if not folded:
-        return [frozenset({text})] if text else []
-    words = re.findall(r"\w{2,}", text)
-    return [frozenset({word, word.lower(), word.upper(), word.capitalize()}) for word in words]
+def _literal(run: Sequence[str]) -> list[Requirement]:
+    return [frozenset({"".join(run)})] if run else []

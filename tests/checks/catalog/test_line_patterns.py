@@ -33,7 +33,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
         ("^weights", "no weights", None),
         ("w[aeiou]+ghts", "no weights", {}),
         (r"(?P<a>\d+)(?: of (?P<b>\d+))?", "rank 3", {"a": "3", "b": None}),
-        ("(?i)OUT of memory", "CUDA out of memory", {}),
+        ("[Oo]ut of (?P<what>memory)", "CUDA out of memory", {"what": "memory"}),
         ("é+", "caféé", {}),
         ("", "", {}),
     ],
@@ -58,6 +58,18 @@ def test_a_malformed_pattern_is_quoted_in_the_complaint_and_nowhere_else(
     with pytest.raises(ValueError, match=re.escape(f"`{pattern}` is no regular expression: ")):
         compile_line(pattern)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("pattern", ["(?i)draft", "rank (?i:died)", "(?si)x", "(?i-s:x)"])
+def test_a_pattern_that_ignores_case_is_refused(engine: str, pattern: str) -> None:
+    """A line is kept for the words of a pattern as they are written: another spelling would never be seen."""
+    with pytest.raises(ValueError, match="write out the spellings"):
+        compile_line(pattern)
+
+
+@pytest.mark.parametrize("pattern", [r"\(\?i\)", "(?P<i>x)", "(?:i)"])
+def test_what_only_looks_like_ignoring_case_is_accepted(engine: str, pattern: str) -> None:
+    compile_line(pattern)
 
 
 def test_the_standard_library_is_kept_away_from_the_rest_of_a_long_line(engine: str) -> None:
