@@ -1,6 +1,6 @@
 """Find the profiles that a change affects, and why: through a file, `extends`, a host, or the policy.
 
-The two sides are compared by meaning, not by text. Files whose bytes are equal are not compared by meaning again.
+The two sides are compared by meaning, not by text. A profile whose files have equal bytes needs no comparison.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def repository(transport: Transport, folder: Path) -> Git:
         raise UsageError("git is not installed on this machine", hint=hint)
     if result.exit != 0:
         message = _complaint(result)
-        hint = "git config --global --add safe.directory '*'" if "dubious ownership" in message else "`git init`"
+        hint = "`git config --global --add safe.directory '*'`" if "dubious ownership" in message else "`git init`"
         raise UsageError(f"{folder} is not a git repository: {message}", hint=hint)
     return Git(transport, Path(result.stdout.decode("utf-8", "surrogateescape").rstrip("\n")))
 

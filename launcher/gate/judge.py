@@ -1,6 +1,6 @@
 """Turn findings and the policy into remarks: which of them block, are accepted, or exist on the base already.
 
-This module also has the gate's own rules: forbidden flags, required keys, secrets in a file. Pure.
+This module also applies the gate's own rules: forbidden flags, required keys, secrets in a file. Pure.
 """
 
 from __future__ import annotations

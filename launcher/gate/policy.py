@@ -82,18 +82,18 @@ class Policy(Struct, frozen=True, kw_only=True):
     where: Mapping[str, str] = field(default_factory=dict)  # position of each key
 
 
-def load(path: Path, shown: str = FILE) -> Policy:
+def load(path: Path, display_path: str = FILE) -> Policy:
     """Return the policy in a file, or the defaults if the file does not exist. Raises YamlError.
 
-    `shown` is the name of the file in messages.
+    `display_path` is the path of the file in messages.
     """
     if not path.exists():
         return Policy()
-    node = read(path, shown)
+    node = read(path, display_path)
     node.mapping(KEYS, "gate policy key")
     defaults = Policy()
     return Policy(
-        path=shown,
+        path=display_path,
         profiles=_texts(node, "profiles") or defaults.profiles,
         hosts=_text(node, "hosts") or defaults.hosts,
         facts=_text(node, "facts") or defaults.facts,

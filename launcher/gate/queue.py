@@ -49,6 +49,7 @@ def held(transport: Transport, work_dir: str, *, wait: float, who: str, say: Cal
 
 def _refused(code: int, host: str, wait: float) -> Exception:
     if code == TAKEN:
-        return TransportTimeout(f"another gate still uses {host} after {wait / 60:.0f} minutes", where=host)
+        message = f"another gate still uses {host} after {wait / 60:.0f} minutes"
+        return TransportTimeout(message, where=host, hint="try again later, or raise `wait-minutes` in gate.yaml")
     hint = "check that flock is installed on the host (package util-linux)" if code == 127 else ""
     return HostCommandFailed(f"cannot take the gate's lock on {host} (exit {code})", where=host, hint=hint)

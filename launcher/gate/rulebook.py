@@ -41,7 +41,7 @@ class _Release(Struct):
 
 
 class Rulebook:
-    """All rules, sorted by release. It keeps its answers between launches; a gate makes one."""
+    """All rules, sorted by release. It keeps their answers between launches; a gate needs only one Rulebook."""
 
     def __init__(self, rules: Iterable[Rules]) -> None:
         self._rules = tuple(rules)

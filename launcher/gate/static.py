@@ -35,7 +35,7 @@ class GroupedFinding(Struct, frozen=True, kw_only=True):
 
 
 class Checked(Struct, frozen=True, kw_only=True):
-    """The findings on one profile for all its releases and hosts, the targets."""
+    """The findings on one profile for all its targets, which are releases and hosts."""
 
     findings: tuple[GroupedFinding, ...]
     targets: tuple[str, ...]
@@ -123,7 +123,8 @@ def _of_machine(profile: Profile, machine: Machine) -> Iterator[Finding]:
         yield Finding(
             id="host-engine-unknown",
             severity=Severity.INFO,
-            message=f"the engine release of {machine.name} is unknown: the newest was assumed",
+            message=f"the engine release of {machine.name} is unknown, so the newest was assumed: "
+            "set `engine` in hosts.yaml",
             subject="machine",
         )
     elif not profile.engine.contains(machine.engine):

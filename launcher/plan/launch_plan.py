@@ -188,13 +188,13 @@ def _is_before(version: str, other: str) -> bool:
 
 
 def switched_off(name: str, schema: FlagSchema) -> dict[str, FlagValue]:
-    """Return what `name: false` passes: the `--no-` form where the engine has one, otherwise nothing, which is off."""
+    """Return the flags for `name: false`: the `--no-` form if the engine has one, otherwise none: absent means off."""
     flag = schema.find(name).flag
     return {f"no-{schema.spell(name) or name}": True} if flag is not None and flag.negatable else {}
 
 
 def render_flag(name: str, value: FlagValue) -> list[str]:
-    """Return the words of one flag. A value that begins with a dash is joined with `=`: argparse reads it as a flag."""
+    """Return the words of one flag. A value with a leading dash is joined with `=`, or argparse reads it as a flag."""
     match value:
         case True:
             return [f"--{name}"]

@@ -66,7 +66,7 @@ def launch_script(plan: LaunchPlan, run: str) -> str:
 
 
 def secret_files(plan: LaunchPlan, values: Mapping[str, str]) -> dict[str, str]:
-    """Return name and text of the files with the secrets, to be stored in the run's folder for its user alone."""
+    """Return the files with the secrets, name → text, for the run's folder, to be readable by its user alone."""
     files = {}
     exported = [name for name in plan.secret_env if name not in plan.secret_flags.values()]
     if exported:

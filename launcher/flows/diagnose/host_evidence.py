@@ -35,7 +35,7 @@ class KernelLog(Struct, frozen=True, kw_only=True):
 def host_evidence(
     transport: Transport, run: Run, now: float, *, kernel: bool, words: Sequence[str] = ()
 ) -> HostEvidence:
-    """Return the evidence on the run's host: with `kernel` its kernel log, with `words` the run's log, filtered there.
+    """Return evidence from the run's host: with `kernel` its kernel log, with `words` the run's log, filtered there.
 
     A kernel log that cannot be read becomes a note. So does the run's log, if a local copy can be judged instead;
     otherwise raises HostCommandFailed or TransportTimeout. Raises HostUnreachable.
@@ -73,7 +73,7 @@ def kernel_log(transport: Transport, run: Run, now: float) -> KernelLog:
 
 
 def remote_log(transport: Transport, run: Run, words: Sequence[str]) -> tuple[Scanned, Sequence[str]]:
-    """Filter the run's log on its host. Return the lines that a diagnosis needs, and notes on what could not be read.
+    """Filter the run's log on its host. Return the lines that a diagnosis needs, and notes on parts not searched.
 
     Raises HostCommandFailed, HostUnreachable, TransportTimeout.
     """
@@ -94,8 +94,8 @@ def remote_log(transport: Transport, run: Run, words: Sequence[str]) -> tuple[Sc
     totals = document(transport, command, b"{" + trailer)
     if totals.get("missing"):
         raise HostCommandFailed(f"cannot read {path} on {transport.name}: {totals['missing']}", where=transport.name)
-    kept = from_numbered(_rows(body), lines=totals["lines"], size=totals["bytes"], dropped=totals["dropped"])
-    return kept, totals["notes"]
+    scanned = from_numbered(_rows(body), lines=totals["lines"], size=totals["bytes"], dropped=totals["dropped"])
+    return scanned, totals["notes"]
 
 
 def _rows(body: bytes) -> Iterator[tuple[int, bytes]]:

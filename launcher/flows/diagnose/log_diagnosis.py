@@ -18,11 +18,11 @@ def diagnose_log(chunks: Iterable[bytes], known: Mapping[str, Any] | None = None
 
 
 def diagnose_scanned(
-    kept: Scanned, extra: bytes, known: Mapping[str, Any] | None = None, engine: str = ""
+    scanned: Scanned, extra: bytes, known: Mapping[str, Any] | None = None, engine: str = ""
 ) -> Diagnosis:
     """Return the diagnosis of a log that was filtered on its host, followed by `extra`, such as its kernel log.
 
     Raises YamlError for malformed knowledge.
     """
     index = knowledge_cache.index()
-    return diagnose(read(joined(kept, scan([extra], index.words)), index, known, engine))
+    return diagnose(read(joined(scanned, scan([extra], index.words)), index, known, engine))

@@ -12,7 +12,7 @@ from launcher.secrets import Masker
 
 
 def attach(context: FlowContext, run: Run, *, probe: bool) -> LaunchOutcome:
-    """Follow a run until it is ready, validated or gone. The local copy of the log continues where it ends."""
+    """Follow a run until it is ready, validated or gone. The local copy of the log is continued, not fetched again."""
     path = str((run.read("profile") or {}).get("path", ""))
     request = request_from(run.expectations, context.store, path)
     return follow_run(context, Watching(run, context, Masker()), request, probe=probe)

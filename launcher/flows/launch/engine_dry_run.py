@@ -170,6 +170,6 @@ def _why(answer: Mapping[str, Any], known: str) -> str:
 def _answer(result: Result, host: str) -> dict[str, Any]:
     start = result.stdout.rfind(MARK)
     if start < 0:
-        reason = last_line(result.stderr)
-        raise HostCommandFailed(f"the engine's dry run on {host} failed (exit {result.exit}): {reason}", where=host)
+        message = f"the engine's dry run on {host} failed (exit {result.exit}): {last_line(result.stderr)}"
+        raise HostCommandFailed(message, where=host, hint="`launch profile PROFILE --fast` skips the dry run")
     return dict(json.loads(result.stdout[start + len(MARK) :].split(b"\n")[0]))

@@ -107,7 +107,7 @@ def look(transport: Transport, profile: Profile, host: Host) -> dict[str, Any]:
         "port": int(port) if (port := str(flags.get("port", "30000"))).isdigit() else 0,
         "host": str(flags.get("host", "127.0.0.1")),
     }
-    return {**remote.host_facts(transport, arguments, host.python), "arguments": arguments}
+    return {**remote.host_facts(transport, arguments, host.python), "asked": arguments}
 
 
 def settle(

@@ -23,7 +23,7 @@ from launcher.secrets import Masker
 HEALTH_EVERY = 1.0  # seconds while loading
 HEALTH_SOON = 0.2  # seconds once the HTTP server starts: ready → first probe within 0.5 s
 AFTER_IMPOSTOR = 2.0  # seconds before asking again after another server answered on the port
-CATCH_UP = 5.0  # seconds to wait for the log once the run has proved ready
+CATCH_UP = 5.0  # seconds to wait for the log once the run is proved ready
 NEAR_READY = ("warmup", "serving")
 
 

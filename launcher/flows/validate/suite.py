@@ -89,7 +89,8 @@ def chosen(context: Context, ledger: Sequence[Match]) -> list[Probe]:
     added = [name for name in context.expect.also if context.suite != "soak"]
     for name in added:
         if name not in known:
-            raise ExpectError(f"`also` names an unknown probe `{name}`: {did_you_mean(name, known)}")
+            hint = did_you_mean(name, known) or "`launch explain` lists all ids"
+            raise ExpectError(f"`also` names an unknown probe `{name}`: {hint}")
     if context.suite == "standard" and context.server.info.get("device") != "cpu":
         added += _clearing(suite, known, ledger)
     ids = {probe.id for probe in suite} | set(added)
