@@ -82,6 +82,11 @@ def parse_version(text: str) -> Version | None:
         return None
 
 
+def flag_key(name: str) -> str:
+    """Return the name of a flag as rules and profiles use it: `tp-size` for `--tp-size`, `--tp_size` and `tp_size`."""
+    return name.lstrip("-").replace("_", "-")
+
+
 class EngineRange(Struct, frozen=True):
     """Releases for which an entry holds, as a PEP 440 specifier; the empty text means every release."""
 

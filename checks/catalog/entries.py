@@ -109,20 +109,20 @@ def load(folder: Path) -> Entry:
     node.mapping([*fields, *(("before", "cases") if is_cause else ("role", "cleared-by"))])
     return Entry(
         id=folder.name,
-        role=Role.CAUSE if is_cause else Role(_choice(node.need("role"), ("symptom", "benign", "ledger"))),
+        role=Role.CAUSE if is_cause else Role(node.need("role").choice(("symptom", "benign", "ledger"))),
         title=node.need("title").text(),
-        why=_text(node, "why"),
-        status=_choice(status, STATUSES) if (status := node.get("status")) else "stable",
-        phase=_choice(phase, PHASES) if (phase := node.get("phase")) else "",
-        family=_text(node, "family"),
-        engine=_range(node),
-        before=tuple(constraint_from(item) for item in _list(node, "before")),
-        during=tuple(_pattern(item, fragments(root_of(folder))) for item in _list(node, "during")),
-        yields_to=tuple(_texts(node, "yields-to")),
-        remedies=tuple(remedy_from(item) for item in _list(node, "remedies")),
-        cleared_by=tuple(_texts(node, "cleared-by")),
-        references=tuple(_texts(node, "references")),
-        cases=tuple(_case(item) for item in _list(node, "cases")),
+        why=node.text_of("why"),
+        status=status.choice(STATUSES) if (status := node.get("status")) else "stable",
+        phase=phase.choice(PHASES) if (phase := node.get("phase")) else "",
+        family=node.text_of("family"),
+        engine=node.engine_range("engine"),
+        before=tuple(constraint_from(item) for item in node.items("before")),
+        during=tuple(_pattern(item, fragments(root_of(folder))) for item in node.items("during")),
+        yields_to=node.texts("yields-to"),
+        remedies=tuple(remedy_from(item) for item in node.items("remedies")),
+        cleared_by=node.texts("cleared-by"),
+        references=node.texts("references"),
+        cases=tuple(_case(item) for item in node.items("cases")),
         folder=folder,
     )
 
@@ -138,10 +138,10 @@ def constraint_from(node: Node) -> Constraint:
     node.mapping(["when", "severity", "message", "engine", "subject"])
     return Constraint(
         when=_condition(node.need("when")),
-        severity=Severity(_choice(node.need("severity"), tuple(Severity))),
+        severity=Severity(node.need("severity").choice(tuple(Severity))),
         message=node.need("message").text(),
-        engine=_range(node),
-        subject=_text(node, "subject"),
+        engine=node.engine_range("engine"),
+        subject=node.text_of("subject"),
     )
 
 
@@ -153,13 +153,13 @@ def _pattern(node: Node, known: Mapping[str, Fragment]) -> Pattern:
         anywhere=_regexes(node, "anywhere", known),
         without=_regexes(node, "without", known),
         when=_condition(when) if when else None,
-        engine=_range(node),
-        weight=Weight[_choice(weight, WEIGHTS).upper()] if weight else Weight.USUAL,
-        yields_to=tuple(_texts(node, "yields-to")),
-        fails=_choice(fails, ("request", "nothing")) if fails else "",
+        engine=node.engine_range("engine"),
+        weight=Weight[weight.choice(WEIGHTS).upper()] if weight else Weight.USUAL,
+        yields_to=node.texts("yields-to"),
+        fails=fails.choice(("request", "nothing")) if fails else "",
         where=f"{node.path}:{node.line}",
         fragments=tuple(
-            name for key in ("all", "anywhere", "without") for regex in _texts(node, key) for name in names_in(regex)
+            name for key in ("all", "anywhere", "without") for regex in node.texts(key) for name in names_in(regex)
         ),
     )
     if not (pattern.all or pattern.anywhere or pattern.when):
@@ -174,18 +174,18 @@ def remedy_from(node: Node) -> Remedy:
         raise node.fail(f"`{commands[0]}` and `{commands[1]}` in one remedy", "make two remedies of it")
     when, flags = node.get("when"), node.get("set")
     values = {name: _flag_value(value) for name, value in flags.mapping().items()} if flags else {}
-    env = {name: value.text() for name, value in _mapping(node, "env").items()}
+    env = {name: value.text() for name, value in node.children("env").items()}
     return Remedy(
-        text=_text(node, "text"),
+        text=node.text_of("text"),
         set=values,
-        unset=tuple(_texts(node, "unset")),
+        unset=node.texts("unset"),
         env=env,
-        unset_env=tuple(_texts(node, "unset-env")),
-        run=_text(node, "run"),
-        require={name: value.text() for name, value in _mapping(node, "require").items()},
-        inspect=_text(node, "inspect"),
-        upgrade={name: value.text() for name, value in _mapping(node, "upgrade").items()},
-        engine=_range(node),
+        unset_env=node.texts("unset-env"),
+        run=node.text_of("run"),
+        require={name: value.text() for name, value in node.children("require").items()},
+        inspect=node.text_of("inspect"),
+        upgrade={name: value.text() for name, value in node.children("upgrade").items()},
+        engine=node.engine_range("engine"),
         when=_checked(when) if when else None,
         concrete=not any("<" in str(value) for value in (*values.values(), *env.values())),
     )
@@ -214,19 +214,6 @@ def _condition(node: Node) -> Condition:
         raise node.fail(str(error)) from error
 
 
-def _range(node: Node) -> EngineRange:
-    child = node.get("engine")
-    if child is None:
-        return EngineRange()
-    text = child.text().strip()
-    try:
-        chosen = EngineRange(text)
-        chosen.contains("0.5.10")
-    except ValueError as error:
-        raise child.fail(f"`{text}` is not a version range such as '>=0.5.10,<0.5.14'") from error
-    return chosen
-
-
 def _flag_value(node: Node) -> str | bool | list[str]:
     match node.value:
         case bool():
@@ -237,31 +224,5 @@ def _flag_value(node: Node) -> str | bool | list[str]:
             return node.text()
 
 
-def _choice(node: Node, known: tuple[str, ...]) -> str:
-    word = node.text()
-    if word not in known:
-        raise node.fail(f"`{word}` is not one of {', '.join(known)}")
-    return word
-
-
-def _text(node: Node, key: str) -> str:
-    child = node.get(key)
-    return child.text().strip() if child else ""
-
-
-def _texts(node: Node, key: str) -> list[str]:
-    return [item.text() for item in _list(node, key)]
-
-
 def _regexes(node: Node, key: str, known: Mapping[str, Fragment]) -> tuple[str, ...]:
-    return tuple(expand(item.text(), known, item.where) for item in _list(node, key))
-
-
-def _list(node: Node, key: str) -> list[Node]:
-    child = node.get(key)
-    return child.sequence() if child else []
-
-
-def _mapping(node: Node, key: str) -> dict[str, Node]:
-    child = node.get(key)
-    return child.mapping() if child else {}
+    return tuple(expand(item.text(), known, item.where) for item in node.items(key))

@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from checks.vocabulary import EngineRange
 
 MAX_BYTES = 4 << 20
 
@@ -107,6 +110,44 @@ class Node(Struct, frozen=True):
         if child is None:
             raise self.fail(f"`{key}` is missing")
         return child
+
+    def text_of(self, key: str) -> str:
+        """Return the text of a child without surrounding blanks; empty if the child is missing or null."""
+        child = self.get(key)
+        return child.text().strip() if child is not None else ""
+
+    def items(self, key: str) -> list[Node]:
+        """Return the items of a child that must be a list; empty if the child is missing or null."""
+        child = self.get(key)
+        return child.sequence() if child is not None else []
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return the items of a child that must be a list of texts; empty if the child is missing or null."""
+        return tuple(item.text() for item in self.items(key))
+
+    def children(self, key: str) -> dict[str, Node]:
+        """Return the children of a child that must be a mapping; empty if the child is missing or null."""
+        child = self.get(key)
+        return child.mapping() if child is not None else {}
+
+    def choice(self, known: Iterable[str]) -> str:
+        """Return this node as one of the known words."""
+        word, words = self.text(), tuple(known)
+        if word not in words:
+            raise self.fail(f"`{word}` is not one of {', '.join(words)}")
+        return word
+
+    def engine_range(self, key: str) -> EngineRange:
+        """Return a child as a range of engine releases; every release if the child is missing or null."""
+        child = self.get(key)
+        if child is None:
+            return EngineRange()
+        text = child.text().strip()
+        try:
+            SpecifierSet(text)
+        except InvalidSpecifier as error:
+            raise child.fail(f"`{text}` is not a version range", "write e.g. '>=0.5.10,<0.5.20'") from error
+        return EngineRange(text)
 
     def plain(self) -> Any:
         """The bare value without positions."""

@@ -12,7 +12,7 @@ from checks.during.log.server_args import LogFacts
 from checks.engine.flag_history import flag_span
 from checks.engine.flag_schema import load
 from checks.facts import launch_evidence as builder
-from checks.vocabulary import FlagValue
+from checks.vocabulary import FlagValue, flag_key
 
 _WHOLE_LINE = 100
 """Fewer arguments than any release has: the line is an excerpt and says nothing about the release."""
@@ -54,7 +54,7 @@ def _asked(flags: Mapping[str, FlagValue], version: str) -> dict[str, FlagValue]
 
 def _flags(value: Any) -> dict[str, Any]:
     """Flags of a caller, in the log's spelling, so that one flag is not there twice."""
-    return {str(name).lstrip("-").replace("_", "-"): item for name, item in _mapping(value).items()}
+    return {flag_key(str(name)): item for name, item in _mapping(value).items()}
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -95,15 +95,15 @@ def load(path: Path, display_path: str = FILE) -> Policy:
     return Policy(
         path=display_path,
         profiles=_texts(node, "profiles") or defaults.profiles,
-        hosts=_text(node, "hosts") or defaults.hosts,
-        facts=_text(node, "facts") or defaults.facts,
-        engines=_range(node),
-        runs_on={name: _listed(item) for name, item in _children(node, "runs-on").items()},
+        hosts=node.text_of("hosts") or defaults.hosts,
+        facts=node.text_of("facts") or defaults.facts,
+        engines=node.engine_range("engines"),
+        runs_on={name: _listed(item) for name, item in node.children("runs-on").items()},
         affects_all=_texts(node, "affects-all"),
         **_findings(node),
         **_acceptance(node),
         require=_require(node),
-        baselines={name: (item.text(), item.where) for name, item in _children(node, "baselines").items()},
+        baselines={name: (item.text(), item.where) for name, item in node.children("baselines").items()},
         forbid=tuple(_forbidden(item) for item in _items(node, "forbid")),
         refused=tuple((item.text(), item.where) for item in _items(node, "refused")),
         replay=tuple(_recorded(item) for item in _items(node, "replay")),
@@ -160,7 +160,7 @@ def _forbidden(node: Node) -> Forbidden:
         kind=kind,
         name=node.need(kind).text().removeprefix("--"),
         value=None if value is None else (value.raw or value.text()),
-        reason=_text(node, "reason"),
+        reason=node.text_of("reason"),
         where=node.where,
         exempt=_texts(node, "except"),
     )
@@ -176,7 +176,7 @@ def _recorded(node: Node) -> Recorded:
     return Recorded(
         run=node.need("run").text(),
         where=node.where,
-        profile=_text(node, "profile"),
+        profile=node.text_of("profile"),
         expect=expect.plain() if expect is not None else {},
     )
 
@@ -195,27 +195,10 @@ def _host(node: Node) -> HostTier:
     return HostTier(
         budget=_number(section, "budget-gpu-minutes", defaults.budget),
         wait=_number(section, "wait-minutes", defaults.wait),
-        suite=_text(section, "suite") or defaults.suite,
+        suite=section.text_of("suite") or defaults.suite,
         margin=margin,
         rounds=int(rounds),
     )
-
-
-def _range(node: Node) -> EngineRange:
-    engines = node.get("engines")
-    if engines is None:
-        return EngineRange()
-    try:
-        chosen = EngineRange(engines.text())
-        chosen.contains("0.5.10")
-    except ValueError as error:
-        raise engines.fail(f"`{engines.text()}` is not a version range", "write e.g. '>=0.5.10,<0.5.20'") from error
-    return chosen
-
-
-def _children(node: Node, key: str) -> dict[str, Node]:
-    child = node.get(key)
-    return child.mapping() if child is not None else {}
 
 
 def _items(node: Node, key: str) -> list[Node]:
@@ -231,11 +214,6 @@ def _listed(node: Node) -> tuple[str, ...]:
 
 def _texts(node: Node, key: str) -> tuple[str, ...]:
     return tuple(item.text() for item in _items(node, key))
-
-
-def _text(node: Node, key: str) -> str:
-    child = node.get(key)
-    return child.text().strip() if child is not None else ""
 
 
 def _number(node: Node, key: str, default: float) -> float:

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from checks.after.probes.expect import Expect
 from checks.after.probes.expectations import ExpectError, parse_expect
 from checks.catalog.yaml_reader import Node, YamlError, did_you_mean
-from checks.vocabulary import EngineRange, FlagValue
+from checks.vocabulary import EngineRange, FlagValue, flag_key
 from launcher.secrets import FROM_ENV, is_secret
 
 KEYS = ("why", "extends", "engine", "model", "hardware", "flags", "env", "expect", "accept", "abstract")
@@ -103,11 +103,11 @@ def parse_profile(name: str, path: str, node: Node) -> Profile:
         parents=(path,),
         why=why.text().strip() if why else "",
         abstract=abstract.flag() if abstract else False,
-        engine=_range(node.get("engine")),
+        engine=node.engine_range("engine"),
         model=_settings(node, "model", MODEL_KEYS),
         hardware=_hardware(node),
         flags=_settings(node, "flags", None),
-        env={key: _env(key, value) for key, value in children(node, "env").items() if value.value is not None},
+        env={key: _env(key, value) for key, value in node.children("env").items() if value.value is not None},
         expect=_expectations(expect) if expect else {},
         accept=tuple(_accepted(item) for item in (accept.sequence() if accept else [])),
     )
@@ -124,25 +124,14 @@ def _expectations(node: Node) -> dict[str, Any]:
     return expectations
 
 
-def _range(node: Node | None) -> EngineRange:
-    if node is None:
-        return EngineRange()
-    try:
-        chosen = EngineRange(node.text())
-        chosen.contains("0.5.10")
-    except ValueError as error:
-        raise node.fail(f"`{node.text()}` is not a version range", "write e.g. '>=0.5.10,<0.5.20'") from error
-    return chosen
-
-
 def _settings(node: Node, section: str, allowed: tuple[str, ...] | None) -> dict[str, Setting]:
     settings = {}
-    for key, value in children(node, section).items():
+    for key, value in node.children(section).items():
         where = node.need(section).key_where(key)
         if allowed is not None and key not in allowed:
             raise YamlError(f"unknown key `{key}` under `{section}`", where, did_you_mean(key, allowed))
         if value.value is not None:
-            settings[flag_name(key) if allowed is None else key] = _setting(key, value, where)
+            settings[flag_key(key) if allowed is None else key] = _setting(key, value, where)
     return settings
 
 
@@ -154,27 +143,15 @@ def _hardware(node: Node) -> dict[str, Setting]:
     return settings
 
 
-def children(node: Node, section: str) -> dict[str, Node]:
-    """Return the keys of a section; empty if the file has no such section. Raises YamlError."""
-    child = node.get(section)
-    return child.mapping() if child else {}
-
-
-def flag_name(key: str) -> str:
-    """Return the flag name as rules use it: with hyphens, without leading dashes."""
-    return key.lstrip("-").replace("_", "-")
-
-
 def _setting(name: str, node: Node, where: str) -> Setting:
-    why = engine = None
-    inner = node
+    inner, why, engine = node, "", EngineRange()
     if isinstance(node.value, dict):
         node.mapping(("value", "why", "engine"))
-        inner, why, engine = node.need("value"), node.get("why"), node.get("engine")
+        inner, why, engine = node.need("value"), node.text_of("why"), node.engine_range("engine")
     value = value_of(inner)
     if is_secret(name) and not str(value).startswith(FROM_ENV):
         raise inner.fail(f"`{name}` is a secret and must not be in a file", "export it as NAME and write `env:NAME`")
-    return Setting(value=value, where=where, why=why.text().strip() if why else "", engine=_range(engine))
+    return Setting(value=value, where=where, why=why, engine=engine)
 
 
 def value_of(node: Node) -> FlagValue:
@@ -201,7 +178,7 @@ def _env(name: str, node: Node) -> EnvSetting:
             where=node.where,
             why=why.text() if why else "",
             secret=_checked_secret(name, node, secret.flag() if secret else is_secret(name)),
-            engine=_range(node.get("engine")),
+            engine=node.engine_range("engine"),
         )
     return EnvSetting(value=_env_text(node), where=node.where, secret=_checked_secret(name, node, is_secret(name)))
 

@@ -14,15 +14,13 @@ from msgspec.structs import replace
 
 import profiles as bundled_profiles
 from checks.catalog.yaml_reader import Node, YamlError, did_you_mean, parse, read
-from checks.vocabulary import FlagValue
+from checks.vocabulary import FlagValue, flag_key
 from launcher.errors import ProfileError, UsageError
 from launcher.profile.file import (
     KEYS,
     EnvSetting,
     Profile,
     Setting,
-    children,
-    flag_name,
     parse_profile,
     value_of,
 )
@@ -77,7 +75,7 @@ def override(profile: Profile, sets: Iterable[str], unsets: Iterable[str], envs:
     flags, env = dict(profile.flags), dict(profile.env)
     for text in sets:
         name, equals, value = text.partition("=")
-        name = name.strip().lstrip("-").replace("_", "-")
+        name = flag_key(name.strip())
         if not name:
             raise UsageError(f"--set {text}: expected flag=value")
         if is_secret(name) and not value.startswith(FROM_ENV):
@@ -86,7 +84,7 @@ def override(profile: Profile, sets: Iterable[str], unsets: Iterable[str], envs:
             )
         flags[name] = Setting(value=_typed(value, f"--set {name}") if equals else True, where=f"--set {text}")
     for name in unsets:
-        if flags.pop(name.strip().lstrip("-").replace("_", "-"), None) is None:
+        if flags.pop(flag_key(name.strip()), None) is None:
             raise UsageError(f"--unset {name}: the profile does not set it", hint=did_you_mean(name, flags))
     for text in envs:
         name, equals, value = text.partition("=")
@@ -132,8 +130,8 @@ def _merge(base: Profile, over: Profile, node: Node | None = None) -> Profile:
     flags, env = {**base.flags, **over.flags}, {**base.env, **over.env}
     if node is not None:
         for section, merged in (("flags", flags), ("env", env)):
-            for name, value in children(node, section).items():
-                if value.value is None and merged.pop(flag_name(name) if section == "flags" else name, None) is None:
+            for name, value in node.children(section).items():
+                if value.value is None and merged.pop(flag_key(name) if section == "flags" else name, None) is None:
                     message = f"`{name}: null` removes nothing: no parent profile sets `{name}`"
                     raise YamlError(message, node.need(section).key_where(name))
     return replace(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checks.vocabulary import Diagnosis, EngineRange, Evidence, LogVerdict, Match, Role, parse_version
+from checks.vocabulary import Diagnosis, EngineRange, Evidence, LogVerdict, Match, Role, flag_key, parse_version
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,8 @@ def test_a_match_stands_at_its_first_evidence() -> None:
     evidence = (Evidence(text="a", line=7), Evidence(text="b", line=3))
     assert Match(id="x", role=Role.CAUSE, title="", evidence=evidence).line == 7
     assert Match(id="x", role=Role.CAUSE, title="", evidence=()).line == 0
+
+
+@pytest.mark.parametrize("name", ["tp-size", "--tp-size", "--tp_size", "tp_size"])
+def test_a_flag_has_one_name_however_it_is_spelled(name: str) -> None:
+    assert flag_key(name) == "tp-size"

@@ -204,6 +204,33 @@ def test_a_missing_or_null_child_is_none_and_is_missed_when_it_is_needed() -> No
             root.need(key)
 
 
+@pytest.mark.parametrize("document", ["{}", "{key: null}"])
+def test_a_child_that_is_absent_or_null_is_empty_in_every_form(document: str) -> None:
+    node = parse(document, "x.yaml")
+    assert (node.text_of("key"), node.items("key"), node.texts("key"), node.children("key")) == ("", [], (), {})
+    assert node.engine_range("key").text == ""
+
+
+def test_a_child_is_handed_out_in_the_form_asked_for() -> None:
+    node = parse("{text: ' a ', list: [b, 1], mapping: {c: d}, range: ' >=0.5.10 '}", "x.yaml")
+    assert node.text_of("text") == "a"
+    assert node.texts("list") == tuple(item.text() for item in node.items("list")) == ("b", "1")
+    assert {key: child.text() for key, child in node.children("mapping").items()} == {"c": "d"}
+    assert node.engine_range("range").contains("0.5.10") and not node.engine_range("range").contains("0.5.9")
+
+
+@pytest.mark.parametrize("text", ["newest", ">=0.5.10,<x", "0.5.10"])
+def test_a_malformed_range_of_releases_is_refused_where_it_stands(text: str) -> None:
+    with pytest.raises(YamlError, match=r"^x\.yaml:1:9: `.*` is not a version range\n  hint: write e\.g\."):
+        parse(f"engine: '{text}'", "x.yaml").engine_range("engine")
+
+
+def test_a_word_that_is_not_a_choice_is_refused_with_all_choices() -> None:
+    assert parse("b", "x.yaml").choice(("a", "b")) == "b"
+    with pytest.raises(YamlError, match="`c` is not one of a, b"):
+        parse("c", "x.yaml").choice(("a", "b"))
+
+
 def test_an_unknown_key_is_refused_where_it_stands_with_the_likely_name() -> None:
     root = parse("title: t\nremedeis: []\n", "p")
     assert set(root.mapping(["title", "remedeis"])) == {"title", "remedeis"}
