@@ -1,7 +1,8 @@
 """Probes: knowledge files → typed entries, and the table that says which script judges which kind.
 
 A probe is data (`knowledge/probes/<slug>.yaml`); its `kind` names a script below, a pure generator of requests that
-ends in a Verdict. Sending is `launcher.client.probing`; what is asked is in the modules of the table.
+ends in a Verdict. Sending is `launcher.client.probing`; what is asked is in the modules of the table; which `params` a
+kind takes is `params`.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from checks import KNOWLEDGE
 from checks.after.probes import acceptance, accuracy, basic, deep, features, fingerprint, speed
 from checks.after.probes.context import Context
 from checks.after.probes.entry import LEVELS, SUITES, Probe
 from checks.after.probes.exchange import Script
+from checks.after.probes.params import read_params
 from checks.catalog.yaml_reader import Node, read
 
 PROBES = KNOWLEDGE / "probes"
@@ -65,16 +66,16 @@ def load(path: Path) -> Probe:
     """One probe from its file. Raises YamlError."""
     node = read(path, f"probes/{path.name}")
     node.mapping(["title", "why", "kind", "level", "suites", "alone", "params", "clears"])
-    params, clears = node.get("params"), node.get("clears")
+    kind, clears = _one_of(node.need("kind"), tuple(KINDS)), node.get("clears")
     return Probe(
         id=path.stem,
         title=node.need("title").text(),
         why=node.need("why").text().strip(),
-        kind=_one_of(node.need("kind"), tuple(KINDS)),
+        kind=kind,
         level=_one_of(node.need("level"), LEVELS),
         suites=tuple(_one_of(item, SUITES) for item in node.need("suites").sequence()),
         alone=alone.flag() if (alone := node.get("alone")) else False,
-        params=_plain(params) if params else {},
+        params=read_params(kind, node),
         clears=tuple(item.text() for item in clears.sequence()) if clears else (),
     )
 
@@ -82,10 +83,6 @@ def load(path: Path) -> Probe:
 def script(probe: Probe, context: Context) -> Script:
     """The requests of a probe, as a generator that ends in its judgement."""
     return KINDS[probe.kind](probe, context)
-
-
-def _plain(node: Node) -> Mapping[str, Any]:
-    return {key: child.plain() for key, child in node.mapping().items()}
 
 
 def _one_of(node: Node, known: tuple[str, ...]) -> str:
