@@ -47,7 +47,8 @@ def judge(case: Case, policy: Policy, side: Side, today: date) -> list[Remark]:
 
 def own_rules(profile: Profile, policy: Policy, side: Side) -> list[Remark]:
     """Return the remarks from the gate's own rules: forbidden flags, required keys and secrets."""
-    return [*_forbidden(profile, policy, side), *_missing(profile, policy, side), *_secrets(profile, side)]
+    stated = [*_forbidden(profile, policy, side), *_missing(profile, policy, side)]
+    return [*(replace(item, why=policy.why) for item in stated), *_secrets(profile, side)]
 
 
 def position(profile: Profile, finding: Finding, side: Side) -> Place:

@@ -20,6 +20,10 @@ KEYS = (
     "why", "profiles", "hosts", "facts", "engines", "runs-on", "affects-all", "findings", "acceptance", "require",
     "baselines", "forbid", "refused", "replay", "host",
 )  # fmt: skip
+ACCEPTANCE_KEYS = ("needs", "at-most-days")
+FORBID_KEYS = ("flag", "env", "value", "except", "reason")
+REPLAY_KEYS = ("run", "profile", "expect")
+HOST_KEYS = ("budget-gpu-minutes", "wait-minutes", "suite", "margin", "rounds")
 FINDING_KEYS = ("fail", "owner", "never", "ignore", "old")
 REQUIREMENTS = ("baseline", "engine-range", "hardware", "why")
 ACCEPTANCE_NEEDS = ("owner", "until")
@@ -60,6 +64,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     """The content of gate.yaml. The defaults are those of a repository without that file."""
 
     path: str = ""
+    why: str = ""  # what the policy is for; shown beside what it forbids or requires
     profiles: tuple[str, ...] = ("profiles",)
     hosts: str = "hosts.yaml"
     facts: str = "facts"
@@ -94,6 +99,7 @@ def load(path: Path, display_path: str = FILE) -> Policy:
     defaults = Policy()
     return Policy(
         path=display_path,
+        why=node.text_of("why"),
         profiles=_texts(node, "profiles") or defaults.profiles,
         hosts=node.text_of("hosts") or defaults.hosts,
         facts=node.text_of("facts") or defaults.facts,
@@ -136,7 +142,7 @@ def _acceptance(node: Node) -> dict[str, Any]:
     section = node.get("acceptance")
     if section is None:
         return {}
-    section.mapping(("needs", "at-most-days"), "key under `acceptance`")
+    section.mapping(ACCEPTANCE_KEYS, "key under `acceptance`")
     for item in _items(section, "needs"):
         if item.text() not in ACCEPTANCE_NEEDS:
             message = f"an acceptance has no key `{item.text()}`"
@@ -153,7 +159,7 @@ def _require(node: Node) -> dict[str, tuple[str, ...]]:
 
 
 def _forbidden(node: Node) -> Forbidden:
-    node.mapping(("flag", "env", "value", "except", "reason"), "key under `forbid`")
+    node.mapping(FORBID_KEYS, "key under `forbid`")
     kind = "flag" if node.get("flag") else "env"
     value = node.get("value")
     return Forbidden(
@@ -169,7 +175,7 @@ def _forbidden(node: Node) -> Forbidden:
 def _recorded(node: Node) -> Recorded:
     if not isinstance(node.value, dict):
         return Recorded(run=node.text(), where=node.where)
-    node.mapping(("run", "profile", "expect"), "key under `replay`")
+    node.mapping(REPLAY_KEYS, "key under `replay`")
     expect = node.get("expect")
     if expect is not None:
         expect.mapping(EXPECTATIONS, "expectation")
@@ -185,7 +191,7 @@ def _host(node: Node) -> HostTier:
     section = node.get("host")
     if section is None:
         return HostTier()
-    section.mapping(("budget-gpu-minutes", "wait-minutes", "suite", "margin", "rounds"), "key under `host`")
+    section.mapping(HOST_KEYS, "key under `host`")
     defaults = HostTier()
     margin, rounds = _number(section, "margin", defaults.margin), _number(section, "rounds", defaults.rounds)
     if not 0 < margin < 1:

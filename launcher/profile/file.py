@@ -21,6 +21,8 @@ from launcher.secrets import FROM_ENV, is_secret
 KEYS = ("why", "extends", "engine", "model", "hardware", "flags", "env", "expect", "accept", "abstract")
 MODEL_KEYS = ("path", "name", "served-name")
 HARDWARE_KEYS = ("gpu", "count", "platform", "note")
+SETTING_KEYS = ("value", "why", "engine")
+ENV_KEYS = ("value", "why", "secret", "engine")
 ACCEPT_KEYS = ("id", "reason", "until", "owner")
 
 
@@ -146,7 +148,7 @@ def _hardware(node: Node) -> dict[str, Setting]:
 def _setting(name: str, node: Node, where: str) -> Setting:
     inner, why, engine = node, "", EngineRange()
     if isinstance(node.value, dict):
-        node.mapping(("value", "why", "engine"))
+        node.mapping(SETTING_KEYS)
         inner, why, engine = node.need("value"), node.text_of("why"), node.engine_range("engine")
     value = value_of(inner)
     if is_secret(name) and not str(value).startswith(FROM_ENV):
@@ -171,7 +173,7 @@ def _env(name: str, node: Node) -> EnvSetting:
     if not name.replace("_", "").isalnum() or name[0].isdigit():
         raise node.fail(f"`{name}` is not a valid name for an environment variable")
     if isinstance(node.value, dict):
-        node.mapping(("value", "why", "secret", "engine"))
+        node.mapping(ENV_KEYS)
         secret, why, value = node.get("secret"), node.get("why"), node.get("value")
         return EnvSetting(
             value=_env_text(value) if value else "",
