@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from packaging.specifiers import SpecifierSet
+
 from checks.catalog.conditions import Facts
 from checks.facts.derived import cuda
 from checks.facts.derived.kernels import KERNELS, default_facts, kernel_facts, triton_facts
@@ -174,9 +176,15 @@ def _unmet(installed: Mapping[str, Any], wanted: Requirements | None) -> dict[st
         version = installed.get(name, "")
         if version is None and name not in _OWN_RULES_ABSENT:
             unmet.append(f"{name}{specifier} (not installed)")
-        elif version and name not in _OWN_RULES and not EngineRange(specifier).contains(_public(version)):
+        elif version and name not in _OWN_RULES and not _meets(str(version), specifier):
             unmet.append(f"{name}{specifier} ({version} is)")
     return {"package.requirements_unmet": ", ".join(unmet)} if unmet else {}
+
+
+def _meets(version: str, specifier: str) -> bool:
+    """As pip judges it, post releases and all: an EngineRange looks at the release number alone."""
+    parsed = parse_version(version)
+    return parsed is None or SpecifierSet(specifier).contains(parsed, prereleases=True)
 
 
 def _public(version: object) -> str:

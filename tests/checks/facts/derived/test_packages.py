@@ -4,12 +4,28 @@ from typing import Any
 
 import pytest
 
+from checks.engine.releases import available
 from checks.facts.derived import extend, packages
+from checks.facts.derived.tables import all_requirements
 
 
 def facts_of(engine: str = "0.5.10", **installed: Any) -> dict[str, Any]:
     named = {f"package.{name.replace('_', '-')}": version for name, version in installed.items()}
     return packages.derive({"engine.version": engine, "host.sm": 90, **named})
+
+
+@pytest.mark.parametrize("release", available())
+def test_what_a_release_pins_is_met_by_exactly_that(release: str) -> None:
+    """Post releases too (`==0.1.2.post1`), which a range of engine releases would cut off."""
+    required = all_requirements()[release].requires
+    pinned = {name: text.removeprefix("==") for name, text in required.items() if text.startswith("==")}
+    unmet = facts_of(release, **pinned).get("package.requirements_unmet", "")
+    assert [name for name in pinned if f"{name}==" in unmet] == []
+
+
+def test_another_version_than_the_pinned_one_is_named() -> None:
+    facts = facts_of("0.5.23", **{"sgl-deep-ep": "0.1.2"})
+    assert "sgl-deep-ep==0.1.2.post1 (0.1.2 is)" in facts["package.requirements_unmet"]
 
 
 def test_flashinfer_versions_are_compared_without_their_local_part() -> None:
