@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from checks.after.probes.entry import SUITES
 from checks.after.probes.expectations import duration, parse_expect
-from checks.after.validation import Validation, as_dict
+from checks.after.validation import Level, Validation, as_dict
 from checks.catalog.yaml_reader import did_you_mean
 from launcher.cli import html, render, screen
 from launcher.cli.exits import of_validation
@@ -143,7 +143,8 @@ def _validate_run(run: Run, overrides: Overrides, ways: Ways, hosts_file: Path |
         )
         result = _prove(subject, request, ways)
     run.write("validation", as_dict(result))
-    run.update(state="validated", outcome=result.outcome, level=result.level)
+    known = {"outcome": result.outcome, "level": result.level}
+    run.update(**known if result.level is Level.NONE else {"state": "validated", **known})  # nobody answered: no news
     return result
 
 

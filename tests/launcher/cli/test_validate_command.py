@@ -186,6 +186,13 @@ def test_a_run_is_validated_with_the_key_of_its_profile(cli: Cli, monkeypatch: p
     assert (code, "correct" in out) == (0, True), err
 
 
+def test_a_run_that_ended_is_not_alive_again_because_it_was_asked(cli: Cli) -> None:
+    run = planned_run(free_port(), cli.folder)
+    run.update(state="stopped")
+    assert cli("validate", run.id)[0] == 1
+    assert (run.state, run.info["level"]) == (State.STOPPED, "not alive")
+
+
 def planned_run(port: int, folder: Path, **more: Any) -> Run:
     """A run of this machine whose server is a stand-in."""
     run = RunStore().create("p", datetime.now(UTC))
