@@ -41,10 +41,10 @@ class State(Struct, kw_only=True):
 
 
 @contextmanager
-def serving(*faults: str, delay: float = 0.0, **info: Any) -> Iterator[tuple[int, State]]:
-    """Run a stand-in; yields its (port, state). `info` overrides fields of /server_info."""
+def serving(*faults: str, delay: float = 0.0, at: int = 0, **info: Any) -> Iterator[tuple[int, State]]:
+    """Run a stand-in on port `at` (0: any free one); yields its (port, state). `info` overrides /server_info."""
     state = State(faults=frozenset(faults), info=server_info(info), delay=delay)
-    server = _Server(("127.0.0.1", 0), _handler(state))
+    server = _Server(("127.0.0.1", at), _handler(state))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
