@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export SGLANG_LAUNCHER_CACHE ?= $(HOME)/.cache/sglang-launcher
 
-.PHONY: help run stop test lint compiled engine engine-test bench clean system
+.PHONY: help run stop test quick lint compiled engine engine-test bench clean system
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,10 @@ stop: $(VENV)/.ready ## stop everything that `make run` started
 test: system compiled lint ## the whole suite without the engine
 	@$(BIN)/pytest --collect-only -qq >/dev/null || true
 	@$(BIN)/pytest -n 6 --dist worksteal -m 'not engine'
+
+quick: compiled ## ruff, and a test of every room; no apt, no sshd, half a minute
+	@$(BIN)/ruff check .
+	@$(BIN)/pytest -n auto -m 'not engine and not sshd and not slow'
 
 engine-test: system engine compiled ## the suite's tests on the real engine
 	@$(BIN)/pytest -m engine -v

@@ -14,6 +14,8 @@ from launcher.transport.local import LocalTransport
 from launcher.transport.ssh import SshTransport
 from launcher.transport.ssh_config import CONFIG_VARIABLE
 from tests.support import sshd
+from tests.support.long_files import LONG_FILES
+from tests.support.paths import ROOT
 from tests.support.sshd import Sshd
 
 GPU_BOX = "gpu-box"
@@ -21,6 +23,13 @@ GPU_BOX = "gpu-box"
 # A property holds or it does not; how long an example takes on a busy machine proves nothing.
 settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole files that take long are marked `slow` from one list."""
+    for item in items:
+        if item.path.relative_to(ROOT).as_posix() in LONG_FILES:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session", autouse=True)

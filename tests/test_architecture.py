@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections import Counter
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from tests.support.long_files import LONG_FILES
 from tests.support.paths import ROOT
 
 
@@ -52,6 +55,26 @@ def test_no_two_modules_share_a_name() -> None:
 def test_the_picture_in_the_docs_is_the_measured_one() -> None:
     text = TOOL.PAGE.read_text("utf-8")
     assert TOOL.page(text) == text, "run: python tools/import_graph.py --write"
+
+
+@pytest.mark.parametrize("root", ["checks", "launcher"])
+def test_the_quick_suite_touches_every_room(root: str) -> None:
+    """Some test file that `make quick` runs imports a module of the room."""
+    known = TOOL.modules(root)
+    files = [path for path in (ROOT / "tests").rglob("test_*.py") if is_quick(path)]
+    texts = [re.sub(rf"from {root} import (\w+)", rf"{root}.\1", path.read_text("utf-8")) for path in files]
+    named = {name for text in texts for name in re.findall(rf"\b{root}(?:\.\w+)+", text)}
+    touched = {TOOL.room_of(name, known) for name in named if name in known}
+    assert set(TOOL.arrows(root)) - touched == set()
+
+
+def is_quick(path: Path) -> bool:
+    marked = re.search(r"^pytestmark = .*(sshd|engine|slow)", path.read_text("utf-8"), re.MULTILINE)
+    return path.relative_to(ROOT).as_posix() not in LONG_FILES and marked is None
+
+
+def test_the_list_of_long_files_holds_files() -> None:
+    assert [name for name in LONG_FILES if not (ROOT / name).is_file()] == []
 
 
 @pytest.mark.parametrize("top", ["checks", "launcher"])

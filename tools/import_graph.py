@@ -26,10 +26,10 @@ def modules(root: str) -> dict[str, Path]:
 def arrows(root: str) -> Arrows:
     """Room → the rooms of the same root that it imports, without itself."""
     known = modules(root)
-    found: dict[str, set[str]] = {_room(name, known): set() for name in known}
+    found: dict[str, set[str]] = {room_of(name, known): set() for name in known}
     for name, path in known.items():
         for target in _imported(path, known):
-            found[_room(name, known)].add(_room(target, known))
+            found[room_of(name, known)].add(room_of(target, known))
     return {
         room: frozenset(to - {room})
         for room, to in found.items()
@@ -84,7 +84,7 @@ def _imported(path: Path, known: Mapping[str, Path]) -> Iterator[str]:
             yield from (alias.name for alias in node.names if alias.name in known)
 
 
-def _room(name: str, known: Mapping[str, Path]) -> str:
+def room_of(name: str, known: Mapping[str, Path]) -> str:
     return name if known[name].name == "__init__.py" else name.rpartition(".")[0]
 
 
