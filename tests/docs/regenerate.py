@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.docs import execution
 from tests.docs.pages import Block, Step, blocks, page_path, steps
-from tests.docs.stages import NAMES, PARSED, STAGES
+from tests.docs.stages import NAMES, PARSED, STAGES, Stage
 from tests.docs.world import world
 
 
 def regenerate(page: str) -> list[str]:
     """Rewrite one page; the places that changed."""
-    stage, changed = STAGES[page], dict[int, list[str]]()
+    stage, changed = STAGES.get(page, Stage()), dict[int, list[str]]()
     with tempfile.TemporaryDirectory() as scratch, world(
         Path(scratch) / "world", hosts=stage.hosts, servers=stage.servers
     ) as made:  # fmt: skip
@@ -34,7 +34,8 @@ def regenerate(page: str) -> list[str]:
                 if step.output is not None and not execution.agrees(step.output, ran.out, made.folder):
                     text = ran.out.replace(str(made.home), "~").replace(str(made.here) + "/", "")
                     changed[step.line] = rewritten(block, step, execution.shown(text, block.indent))
-    write(page, changed)
+    path = page_path(page)
+    path.write_text(replaced(page, path.read_text("utf-8"), changed), "utf-8")
     return [f"{page}:{line}" for line in sorted(changed)]
 
 
@@ -43,13 +44,15 @@ def rewritten(block: Block, step: Step, output: Sequence[str]) -> list[str]:
     return [f"{block.indent}$ {step.command}", *(f"{block.indent}{line}".rstrip() for line in output)]
 
 
-def write(page: str, changed: dict[int, list[str]]) -> None:
-    """Put new lines in place of those of each step, from the bottom up so that line numbers stay."""
-    lines = page_path(page).read_text("utf-8").splitlines()
-    outputs = {step.line: step.output for block in blocks(page) if block.is_shell for step in steps(block)}
+def replaced(page: str, content: str, changed: Mapping[int, Sequence[str]]) -> str:
+    """A page with new lines in place of those of each step, from the bottom up so that line numbers stay."""
+    lines = content.splitlines()
+    outputs = {step.line: step.output for block in blocks(page, content) if block.is_shell for step in steps(block)}
     for line, text in sorted(changed.items(), reverse=True):
-        lines[line - 1 : line + len(outputs[line] or ())] = text
-    page_path(page).write_text("\n".join(lines) + "\n", "utf-8")
+        old = outputs[line] or ()
+        length = len("\n".join(old).rstrip().splitlines())  # empty lines before the next command stay
+        lines[line - 1 : line + length] = text
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ PARSED: Mapping[str, str] = {
     "make stop": "sets up a virtual environment",
     "make test": "is this suite",
     "make engine-test": "launches the real engine",
+    "make quick": "is a part of this suite",
     "pip install .": "asks the package index",
     "python3 tools/setup_engine.py --print python": "belongs to the real engine",
     "python3 tools/setup_engine.py --verify": "belongs to the real engine",

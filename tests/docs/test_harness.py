@@ -6,6 +6,7 @@ import pytest
 
 from tests.docs.execution import NotParsed, agrees, parse, shown, words_of
 from tests.docs.pages import blocks, command_of, steps
+from tests.docs.regenerate import replaced
 
 PAGE = """\
 # A page
@@ -85,6 +86,11 @@ def test_what_is_written_for_a_page_agrees_with_its_output() -> None:
     lines = shown(output, "    ")
     assert max(map(len, lines)) <= 112 and len(lines) > 3
     assert agrees(lines, output)
+
+
+def test_a_regenerated_output_stands_where_the_old_one_was() -> None:
+    after = replaced("page", PAGE, {3: ["    $ launch list", "    three"]})
+    assert after == PAGE.replace("    one\n    two\n", "    three\n")
 
 
 @pytest.mark.parametrize(
