@@ -76,12 +76,12 @@ def blocks(page: str, text: str | None = None) -> list[Block]:
         if fence := _FENCE.match(line):
             end = next((at for at in range(number + 1, len(lines)) if lines[at].startswith("```")), None)
             assert end is not None, f"{page}:{number + 1}: a fence without an end"
-            found.append(_block(page, number + 1, fence[1], "", lines[number + 1 : end], above))
+            found.append(_block(page, number + 1, fence[1], lines[number + 1 : end], above))
             number = end + 1
         elif line.startswith("    ") and not above_is_text(lines, number):
             while number < len(lines) and (lines[number].startswith("    ") or _goes_on(lines, number)):
                 number += 1
-            found.append(_block(page, start, "", "    ", lines[start:number], above))
+            found.append(_block(page, start, None, lines[start:number], above))
         else:
             above = line if line.strip() else above
             number += 1
@@ -99,9 +99,11 @@ def _goes_on(lines: Sequence[str], number: int) -> bool:
     return not lines[number].strip() and following.startswith("    ")
 
 
-def _block(page: str, start: int, language: str, indent: str, lines: Sequence[str], above: str) -> Block:
+def _block(page: str, start: int, language: str | None, lines: Sequence[str], above: str) -> Block:
+    """`language` is None for a block that is indented instead of fenced."""
+    indent = "    " if language is None else ""
     plain = tuple(line.removeprefix(indent) for line in lines)
-    return Block(page=page, line=start + 1, language=language, indent=indent, lines=plain, before=above)
+    return Block(page=page, line=start + 1, language=language or "", indent=indent, lines=plain, before=above)
 
 
 def steps(block: Block) -> Iterator[Step]:
