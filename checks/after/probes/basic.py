@@ -201,7 +201,7 @@ def _drip(streamed: Answer, floor: float) -> float | None:
 
 
 def prose(probe: Probe, context: Context) -> Script:
-    """A free answer is language: not degenerate, in the prompt's script, with the common words of English."""
+    """A free-form answer is readable text: not degenerate, in the prompt's script, with common English words."""
     prompt, tokens = probe.text("prompt"), probe.count("max_tokens", 40)
     [answer] = yield [chat(context, prompt, tokens)]
     if lacks_template(answer):

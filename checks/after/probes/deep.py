@@ -37,7 +37,7 @@ def long_prompt(probe: Probe, context: Context) -> Script:
 
 
 def needle(probe: Probe, context: Context) -> Script:
-    """One sentence of a long text is found again, wherever it stands."""
+    """One sentence in a long text is retrieved, wherever it is."""
     tokens = _within(context, probe.count("tokens", 4000))
     depths: Sequence[float] = probe.params["depths"]
     codes = [code_word(index + 7) for index in range(len(depths))]
@@ -190,7 +190,7 @@ def _with_prompt_ids(text: str) -> Ask:
 
 
 def abort(probe: Probe, _: Context) -> Script:
-    """A client that goes away frees its place: nothing runs on afterwards, and the next request is answered."""
+    """A disconnected client frees its slot: its request stops running, and the next request is answered."""
     long = generate(short_prompts()[0], probe.count("max_tokens", 2000), stream=True, ignore_eos=True)
     cut = replace(long, cut_after=3)
     answers = yield [cut, cut]

@@ -74,7 +74,7 @@ def test_what_the_server_admits_is_named_and_decides_nothing() -> None:
 
 def test_a_warning_that_the_speed_clears_is_named_once_with_its_line() -> None:
     shown = Evidence(text="Cuda graph is disabled because of X", line=40)
-    warning = Match(id="graphs-off", role=Role.LEDGER, title="CUDA graphs were switched off", evidence=(shown,))
+    warning = Match(id="graphs-off", role=Role.LEDGER, title="CUDA graphs disabled by the engine", evidence=(shown,))
     other = Match(id="deepgemm-scale-format-warning", role=Role.LEDGER, title="Scales", evidence=())
     [path] = slow_paths(parse_server({**GRAPHS, "disable_cuda_graph": True}), [warning, warning, other])
     assert (path.id, path.silent) == ("graphs-off", True)

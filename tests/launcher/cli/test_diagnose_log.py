@@ -99,7 +99,7 @@ def test_everything_an_engineer_needs_is_shown(capsys: pytest.CaptureFixture[str
     assert (
         "remedy     mamba-scheduler-strategy: extra_buffer, env SGLANG_ENABLE_SPEC_V2=1" in out
     )  # as 0.5.11 spells it
-    assert "ruled out  Something will be removed in a later release (line 1)" in out
+    assert "ruled out  Deprecation notices (line 1)" in out
     assert out.endswith("more       launch explain speculation-without-extra-buffer\n")
 
 
