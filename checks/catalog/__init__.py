@@ -1,1 +1,1 @@
-"""The knowledge files: the one YAML reader, the condition language, entries and their line patterns."""
+"""Read the knowledge files: the YAML reader, the condition language, entries and their line patterns."""

@@ -1,12 +1,12 @@
-"""The small condition language of rules: five operators (equals, in, present, at_least, matches), three connectives.
+"""The condition language of rules: five operators (equals, in, present, at_least, matches), three connectives.
 
 A condition is a mapping whose entries must all hold. Keys are fact names (`flag.tp-size`, `host.sm`) or
-`all`, `any` (lists of conditions) and `unless` (a condition that must not hold). When a rule wants more than this,
+`all`, `any` (lists of conditions) and `unless` (a condition that must not hold). If a rule needs more than this,
 add a derived fact in Python (`checks/facts/derived/`), not an operator here.
 
-Logic is three-valued. `flag.* env.* observed.* log.* captured.*` are closed: what is not there is absent. Everything
-else is open: what nobody looked at is unknown, and a rule never fires on something unknown. `explain` answers the same
-question as `Condition.test`, slowly and with every step.
+Logic is three-valued. `flag.* env.* observed.* log.* captured.*` are closed: a missing fact is absent. All other
+namespaces are open: a missing fact is unknown, and a rule never fires on an unknown fact. `explain` evaluates a
+condition like `Condition.test`, but slowly and with every step.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 Facts: TypeAlias = Mapping[str, Any]
-"""Flat: `flag.* env.* model.* host.* engine.* package.* observed.*` → value. The only thing that rules see."""
+"""Flat map: `flag.* env.* model.* host.* engine.* package.* observed.*` → value. Rules see nothing else."""
 
 Test: TypeAlias = Callable[[Facts], bool | None]
-"""One question to the facts: True, False, or None when it hangs on something unknown."""
+"""One test of the facts: True, False, or None if the result depends on an unknown fact."""
 
 CLOSED = ("flag.", "env.", "observed.", "log.", "captured.")
 _MISSING = object()
@@ -31,33 +31,33 @@ CONNECTIVES = ("all", "any", "unless")
 
 
 class ConditionError(ValueError):
-    """A condition is malformed. The text names the offending part; the caller adds file and line."""
+    """A condition is malformed. The text names the malformed part; the caller adds file and line."""
 
 
 class Condition(Struct, frozen=True):
-    """A parsed condition. `test(facts)` is True, False, or None when it hangs on something unknown."""
+    """A parsed condition. `test(facts)` is True, False, or None if the result depends on an unknown fact."""
 
     test: Test
     names: frozenset[str]
-    """Every fact the condition looks at, so that lint can prove the names exist."""
+    """Every fact that the condition tests, so that lint can prove that the names exist."""
     written: Any = None
     """The condition in its YAML form, for `comparisons` and `explain`."""
 
     def holds(self, facts: Facts) -> bool:
-        """True only when it is known to hold."""
+        """Whether the condition is known to hold."""
         return self.test(facts) is True
 
 
 def parse_condition(data: object) -> Condition:
-    """Condition from its YAML form. Raises ConditionError."""
+    """Return the condition in a YAML value. Raises ConditionError."""
     if not isinstance(data, Mapping) or not data:
-        raise ConditionError(f"a condition is a non-empty mapping, not {data!r}")
+        raise ConditionError(f"a condition must be a non-empty mapping, not {data!r}")
     parts = [_parse_entry(str(key), value) for key, value in data.items()]
     return Condition(_all_of([part.test for part in parts]), _names(parts), data)
 
 
 class Comparison(Struct, frozen=True):
-    """One fact compared with one operand, as a condition writes it."""
+    """The comparison of one fact with one operand."""
 
     name: str
     operator: str
@@ -65,19 +65,19 @@ class Comparison(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """One step of a condition held against facts: a comparison, or a connective with the steps below it."""
+    """One step in the evaluation of a condition: a comparison, or a connective with its inner steps."""
 
     word: str  # a connective, or the operator of a comparison
-    holds: bool | None  # None: it hangs on something unknown
-    name: str = ""  # the fact, of a comparison
+    holds: bool | None  # None: the result depends on an unknown fact
+    name: str = ""  # the fact of a comparison
     operand: Any = None
-    known: bool = True  # False: nobody looked at the fact
+    known: bool = True  # False: the fact was not measured
     value: Any = None
     steps: tuple[Step, ...] = ()
 
 
 def comparisons(written: Mapping[str, Any]) -> Iterator[Comparison]:
-    """Every comparison in a condition that `parse_condition` accepts, in the order written."""
+    """Return every comparison in a valid condition (as `parse_condition` accepts it), in the order written."""
     for key, value in written.items():
         if key in ("all", "any"):
             for item in value:
@@ -90,7 +90,7 @@ def comparisons(written: Mapping[str, Any]) -> Iterator[Comparison]:
 
 
 def explain(written: Mapping[str, Any], facts: Facts) -> Step:
-    """The condition as written, held against facts step by step. It holds exactly when `parse_condition` says so."""
+    """Evaluate a condition step by step. The result holds exactly if `parse_condition(written).holds(facts)`."""
     steps: list[Step] = []
     for key, value in written.items():
         match key:
@@ -122,7 +122,7 @@ def _compared(item: Comparison, facts: Facts) -> Step:
 
 
 def _joined(word: str, steps: Sequence[Step]) -> bool | None:
-    settled = word == "any"  # `any` is settled by one that holds, `all` by one that does not
+    settled = word == "any"  # one step that holds settles `any`; one step that does not hold settles `all`
     if any(step.holds is settled for step in steps):
         return settled
     return None if any(step.holds is None for step in steps) else not settled
@@ -150,7 +150,7 @@ def _parse_fact(name: str, value: object) -> Condition:
     tests = []
     for operator, operand in operators.items():
         if operator not in OPERATORS:
-            raise ConditionError(f"`{operator}` under `{name}`: operators are {', '.join(OPERATORS)}")
+            raise ConditionError(f"unknown operator `{operator}` under `{name}`: use one of {', '.join(OPERATORS)}")
         tests.append(_fact_test(name, str(operator), operand))
     if not tests:
         raise ConditionError(f"`{name}` has no operator")
@@ -185,7 +185,7 @@ def _comparison(name: str, operator: str, operand: Any) -> Callable[[Any], bool]
         case "equals":
             if operand is None or isinstance(operand, list):
                 instead = "`present: false`" if operand is None else f"`in: {operand}`"
-                raise ConditionError(f"`equals` under `{name}` takes one value, not {operand}: write {instead}")
+                raise ConditionError(f"`equals` under `{name}` takes one value, not {operand}: use {instead}")
             return lambda actual: _same(actual, operand)
         case "in":
             if not isinstance(operand, list) or not operand:
@@ -193,7 +193,7 @@ def _comparison(name: str, operator: str, operand: Any) -> Callable[[Any], bool]
             return lambda actual: any(_same(actual, item) for item in operand)
         case "present":
             if not isinstance(operand, bool):
-                raise ConditionError(f"`present` under `{name}` is true or false")
+                raise ConditionError(f"`present` under `{name}` takes true or false")
             return bool
         case "at_least":
             if isinstance(operand, bool) or not isinstance(operand, int | float):
@@ -203,12 +203,15 @@ def _comparison(name: str, operator: str, operand: Any) -> Callable[[Any], bool]
             try:
                 pattern = re.compile(str(operand))
             except re.error as error:
-                raise ConditionError(f"`matches` under `{name}`: {error}") from error
+                raise ConditionError(f"`matches` under `{name}` takes a regex: {error}") from error
             return lambda actual: any(pattern.search(str(item)) for item in _items(actual))
 
 
 def as_number(value: object) -> float | None:
-    """A number out of a fact: `"0.85"`, `8`, `"16k"`; None when it is none, and for `nan` and `inf`."""
+    """Return a fact as a number: `"0.85"`, `8`, `"16k"` (k and m are powers of 1024).
+
+    None if the fact is not a number, and for `nan` and `inf`.
+    """
     if isinstance(value, bool):
         return None
     text = str(value).strip().lower()
@@ -243,7 +246,7 @@ def _names(parts: Iterable[Condition]) -> frozenset[str]:
 
 
 def _all_of(tests: Sequence[Test]) -> Test:
-    """False as soon as one is. Plain loops: a check asks some hundred conditions, generators cost twice as much."""
+    """False if any test is False. Plain loops: a check runs hundreds of tests, and generators take twice as long."""
     if len(tests) == 1:
         return tests[0]
 
@@ -261,7 +264,7 @@ def _all_of(tests: Sequence[Test]) -> Test:
 
 
 def _any_of(tests: Sequence[Test]) -> Test:
-    """True as soon as one is."""
+    """True if any test is True."""
     if len(tests) == 1:
         return tests[0]
 

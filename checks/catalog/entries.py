@@ -1,9 +1,10 @@
-"""Knowledge files → typed, frozen entries.
+"""Load knowledge files as typed, frozen entries.
 
-One root cause is one folder, `knowledge/causes/<slug>/`: `cause.yaml` says how to see it coming (`before`), how to
-recognise it in a log (`during`) and what helps (`remedies`), with `match-*.log` and `miss-*.log` beside it.
-`knowledge/signs/<slug>/` holds log signatures that are no causes: symptoms, benign noise, open warnings.
-The format is described in docs/knowledge.md; `lint` holds every entry to account.
+Each root cause has a folder, `knowledge/causes/<slug>/`: `cause.yaml` states how to predict it from a launch
+(`before`), how to recognise it in a log (`during`) and what helps (`remedies`); `match-*.log` and `miss-*.log` are its
+test logs.
+`knowledge/signs/<slug>/` contains log signatures that are not causes: symptoms, benign noise, unresolved warnings.
+docs/knowledge.md describes the format; `lint` tests every entry.
 """
 
 from __future__ import annotations
@@ -30,32 +31,32 @@ WEIGHTS = tuple(weight.name.lower() for weight in Weight)
 
 
 class Constraint(Struct, frozen=True, kw_only=True):
-    """What a launch looks like that will meet this cause: fires before anything is started."""
+    """One rule for launches that will run into this cause; it fires before the start."""
 
     when: Condition
     severity: Severity
-    message: str  # may hold {fact.name} placeholders
+    message: str  # may contain {fact.name} placeholders
     engine: EngineRange
-    subject: str  # the fact it is about, for pointing at a line of the profile
+    subject: str  # the fact that the finding is about; it leads to a line of the profile
 
 
 class Pattern(Struct, frozen=True, kw_only=True):
-    """One way in which this cause shows in a log. All of `all` must be found inside one incident."""
+    """One way to recognise an entry in a log. All regexes of `all` must match inside one incident."""
 
     all: tuple[str, ...]
-    anywhere: tuple[str, ...]  # each must be found somewhere in the log
-    without: tuple[str, ...]  # none may be found inside the incident
+    anywhere: tuple[str, ...]  # each must match somewhere in the log
+    without: tuple[str, ...]  # none may match inside the incident
     when: Condition | None
     engine: EngineRange
     weight: Weight
-    yields_to: tuple[str, ...]  # ids of entries that go first where they speak on the same failure
-    fails: str  # "request" or "nothing": the engine goes on; empty: it does not, or that is open
+    yields_to: tuple[str, ...]  # ids of entries that take precedence where they match the same failure
+    fails: str  # "request" or "nothing": the engine keeps running; empty: it exits, or that depends
     where: str  # file:line of the pattern
-    fragments: tuple[str, ...]  # names of those that its regexes are made of, as often as they occur
+    fragments: tuple[str, ...]  # names of the fragments in its regexes, with repetitions
 
 
 class Case(Struct, frozen=True, kw_only=True):
-    """A launch, as facts, with what `before` must say about it."""
+    """A test case: the facts of a launch, and whether `before` must fire on them."""
 
     facts: Facts
     engine: str
@@ -76,9 +77,9 @@ class Entry(Struct, frozen=True, kw_only=True):
     engine: EngineRange
     before: tuple[Constraint, ...]
     during: tuple[Pattern, ...]
-    yields_to: tuple[str, ...]  # holds for every pattern
+    yields_to: tuple[str, ...]  # applies to every pattern
     remedies: tuple[Remedy, ...]
-    cleared_by: tuple[str, ...]  # ids of probes that close an open warning
+    cleared_by: tuple[str, ...]  # ids of probes that resolve the warning
     references: tuple[str, ...]
     cases: tuple[Case, ...]
     folder: Path
@@ -86,13 +87,13 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 @cache
 def entries(root: Path = KNOWLEDGE) -> tuple[Entry, ...]:
-    """Every entry, causes first, by id. Raises YamlError for the first malformed file."""
+    """Return every entry, causes first, sorted by id. Raises YamlError for the first malformed file."""
     return tuple(load(folder) for folder in folders(root))
 
 
 @cache
 def entry(slug: str, root: Path = KNOWLEDGE) -> Entry | None:
-    """The entry of that id, read alone (2 ms) and kept; None when there is none."""
+    """Return one entry by id; None if it does not exist. Reads only its file (2 ms) and caches it. Raises YamlError."""
     for kind in ("causes", "signs"):
         folder = root / kind / slug
         if slug and "/" not in slug and not slug.startswith(".") and folder.is_dir():
@@ -101,8 +102,8 @@ def entry(slug: str, root: Path = KNOWLEDGE) -> Entry | None:
 
 
 def load(folder: Path) -> Entry:
-    """One entry from its folder. Raises YamlError."""
-    is_cause = folder.parent.name == "causes" or (folder / "cause.yaml").exists()  # a draft lies anywhere
+    """Return the entry in a folder. Raises YamlError."""
+    is_cause = folder.parent.name == "causes" or (folder / "cause.yaml").exists()  # a draft may be in any folder
     path = folder / ("cause.yaml" if is_cause else "sign.yaml")
     node = read(path, f"{folder.parent.name}/{folder.name}/{path.name}")
     fields = ["title", "why", "status", "phase", "family", "engine", "during", "yields-to", "remedies", "references"]
@@ -128,13 +129,13 @@ def load(folder: Path) -> Entry:
 
 
 def folders(root: Path = KNOWLEDGE) -> Iterator[Path]:
-    """The folders of entries, causes first; one without its YAML file is reported by lint."""
+    """Return the folders of entries, causes first; lint reports folders without a YAML file."""
     for kind, name in (("causes", "cause.yaml"), ("signs", "sign.yaml")):
         yield from sorted(path.parent for path in (root / kind).glob(f"*/{name}"))
 
 
 def constraint_from(node: Node) -> Constraint:
-    """One rule from its YAML form. Raises YamlError."""
+    """Return the rule in a YAML node. Raises YamlError."""
     node.mapping(["when", "severity", "message", "engine", "subject"])
     return Constraint(
         when=_condition(node.need("when")),
@@ -168,10 +169,10 @@ def _pattern(node: Node, known: Mapping[str, Fragment]) -> Pattern:
 
 
 def remedy_from(node: Node) -> Remedy:
-    """One remedy from its YAML form. Raises YamlError."""
+    """Return the remedy in a YAML node. Raises YamlError."""
     node.mapping(["text", "set", "unset", "env", "unset-env", *COMMANDS, "upgrade", "engine", "when"])
     if len(commands := [name for name in COMMANDS if node.get(name)]) > 1:
-        raise node.fail(f"`{commands[0]}` and `{commands[1]}` in one remedy", "make two remedies of it")
+        raise node.fail(f"`{commands[0]}` and `{commands[1]}` in one remedy", "split it into two remedies")
     when, flags = node.get("when"), node.get("set")
     values = {name: _flag_value(value) for name, value in flags.mapping().items()} if flags else {}
     env = {name: value.text() for name, value in node.children("env").items()}
@@ -203,8 +204,8 @@ def _case(node: Node) -> Case:
 
 def _checked(node: Node) -> dict[str, Any]:
     _condition(node)
-    found: dict[str, Any] = node.plain()
-    return found
+    written: dict[str, Any] = node.plain()
+    return written
 
 
 def _condition(node: Node) -> Condition:

@@ -1,6 +1,7 @@
-"""Wordings that several entries look for, kept once: `{name}` in a regex of a pattern stands for one of them.
+"""Shared parts of regexes: `{name}` in a regex of a pattern stands for the fragment of that name.
 
-`knowledge/fragments.yaml` holds name → {pattern, meaning}. Not a macro language: a fragment holds no other fragment.
+`knowledge/fragments.yaml` maps each name to {pattern, meaning}. It is not a macro language: a fragment cannot contain
+another fragment.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _NAME = re.compile(r"(?<!\\)\{([a-z][a-z0-9-]*)\}")
 
 
 class Fragment(Struct, frozen=True, kw_only=True):
-    """One wording in all its forms."""
+    """One phrase of the engine in all its forms."""
 
     pattern: str  # a regular expression without fragments
     meaning: str
@@ -29,7 +30,7 @@ class Fragment(Struct, frozen=True, kw_only=True):
 
 @cache
 def fragments(root: Path = KNOWLEDGE) -> Mapping[str, Fragment]:
-    """Every fragment of the knowledge under `root`, by name; none without the file. Raises YamlError."""
+    """Return every fragment of the knowledge under `root` by name; none if the file is missing. Raises YamlError."""
     path = root / FILE
     if not path.exists():
         return {}
@@ -38,26 +39,26 @@ def fragments(root: Path = KNOWLEDGE) -> Mapping[str, Fragment]:
         node.mapping(["pattern", "meaning"])
         pattern = node.need("pattern")
         if not _NAME.fullmatch(f"{{{name}}}"):
-            raise node.fail(f"`{name}` is not lower-case words joined by hyphens")
+            raise node.fail(f"invalid fragment name `{name}`", "use lower-case words joined by hyphens")
         if names_in(pattern.text()):
-            raise pattern.fail("a fragment holds no other fragment")
+            raise pattern.fail("a fragment cannot contain another fragment")
         loaded[name] = Fragment(pattern=pattern.text(), meaning=node.need("meaning").text())
     return loaded
 
 
 def names_in(regex: str) -> tuple[str, ...]:
-    """The names of fragments in a regex, as often as they occur."""
+    """Return the names of the fragments in a regex, in order and with repetitions."""
     return tuple(_NAME.findall(regex))
 
 
 def expand(regex: str, known: Mapping[str, Fragment], where: str) -> str:
-    """The regex with each `{name}` replaced, as a group. Raises YamlError at `where` for a name that is not known."""
+    """Return the regex with each `{name}` replaced by a group. Raises YamlError at `where` for an unknown name."""
     for name in names_in(regex):
         if name not in known:
             raise YamlError(f"unknown fragment `{{{name}}}`", where, did_you_mean(name, known))
-    return _NAME.sub(lambda name: f"(?:{known[name[1]].pattern})", regex)
+    return _NAME.sub(lambda match: f"(?:{known[match[1]].pattern})", regex)
 
 
 def root_of(folder: Path) -> Path:
-    """The knowledge whose fragments hold for an entry's folder: its own, else (a draft) what ships."""
+    """Return the knowledge root whose fragments an entry's folder uses: its own, or the shipped one for a draft."""
     return root if (root := folder.parent.parent).joinpath(FILE).exists() else KNOWLEDGE

@@ -1,6 +1,7 @@
-"""The one door to regular expressions of the knowledge: linear-time RE2, or the standard library where it is missing.
+"""Compile the regular expressions of the knowledge: with linear-time RE2, or with the standard library without it.
 
-Not a parser of patterns (that is `literals`). Both engines read the same subset; lint compiles every pattern in both.
+No other module compiles them. `during.log.required_words` parses them. Both regex engines accept the same subset: lint
+compiles every pattern in both.
 """
 
 from __future__ import annotations
@@ -9,31 +10,31 @@ import re
 from functools import cache
 from typing import Any, Protocol
 
-# Without RE2 a pattern with several `.*` takes quadratic time on a line of 26 kB (`server_args=`), so lines are cut.
+# Without RE2, a pattern with several `.*` takes quadratic time on a line of 26 kB (`server_args=`), so lines are cut.
 FALLBACK_LINE_CHARS = 8_192
 # A scan keeps only the lines that contain certain words as written, so a pattern cannot ignore case.
 _IGNORES_CASE = re.compile(r"(?<!\\)\(\?[a-zA-Z]*i[a-zA-Z]*[:)-]")
 
 
 class Found(Protocol):
-    """What a match offers."""
+    """The part of a match object that callers use."""
 
     def group(self, index: int = 0) -> Any:
-        """Text of a group; None when it took no part."""
+        """Return the text of a group; None if the group did not take part in the match."""
 
     def groupdict(self) -> dict[str, Any]:
-        """Named groups."""
+        """Return the named groups."""
 
 
 class Pattern(Protocol):
     """A compiled expression."""
 
     def search(self, text: str) -> Found | None:
-        """The first match on one line of text, or None."""
+        """Return the first match on one line of text, or None."""
 
 
 class _Plain:
-    """The standard library's engine, kept away from very long lines."""
+    """The standard library's engine, limited to the first FALLBACK_LINE_CHARS characters of a line."""
 
     def __init__(self, pattern: str) -> None:
         self._compiled = re.compile(pattern)
@@ -44,7 +45,7 @@ class _Plain:
 
 @cache
 def re2_module() -> Any:
-    """The RE2 module, or None when it is not installed."""
+    """Return the RE2 module, or None if it is not installed."""
     try:
         import re2
     except ImportError:
@@ -54,7 +55,7 @@ def re2_module() -> Any:
 
 @cache
 def compile_line(pattern: str) -> Pattern:
-    """A pattern to be searched in single lines. Raises ValueError for a malformed one, or one that ignores case."""
+    """Compile a pattern for searches in single lines. Raises ValueError if it is malformed or ignores case."""
     if _IGNORES_CASE.search(pattern):
         raise ValueError(f"`{pattern}` ignores case; write out the spellings that occur, as in `[Dd]raft|DRAFT`")
     engine = re2_module()
@@ -65,5 +66,5 @@ def compile_line(pattern: str) -> Pattern:
         options.log_errors = False
         compiled: Pattern = engine.compile(pattern, options)
     except Exception as error:  # re.error, re2.error: unrelated classes
-        raise ValueError(f"`{pattern}` is no regular expression: {error}") from error
+        raise ValueError(f"`{pattern}` is not a valid regular expression: {error}") from error
     return compiled

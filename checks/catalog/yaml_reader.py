@@ -1,7 +1,7 @@
-"""The only YAML door: YAML 1.2 scalars, no duplicate keys, and file:line:column in every complaint.
+"""Read and write YAML: YAML 1.2 scalars, no duplicate keys, and file:line:column in every error.
 
-`read(path)` gives a Node tree. A Node hands out typed values and collects nothing: the first fault raises YamlError
-with its position and, for names, a "did you mean". Writing YAML is `dump`.
+No other module imports a YAML library. `read(path)` returns a tree of Nodes, which return typed values. The first fault
+raises YamlError with its position and, for names, a "did you mean". `dump` writes YAML.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from checks.vocabulary import EngineRange
 
 MAX_BYTES = 4 << 20
 
-# YAML 1.2 core schema. PyYAML's 1.1 would turn NO into False, 12:30:45 into 45045 and 0777 into 511.
+# YAML 1.2 core schema. PyYAML reads YAML 1.1 and turns NO into False, 12:30:45 into 45045 and 0777 into 511.
 _SCALARS: tuple[tuple[re.Pattern[str], Any], ...] = (
     (re.compile(r"(?:~|null|Null|NULL|)\Z"), lambda _: None),
     (re.compile(r"(?:true|True|TRUE)\Z"), lambda _: True),
@@ -29,7 +29,7 @@ _SCALARS: tuple[tuple[re.Pattern[str], Any], ...] = (
 
 
 class YamlError(ValueError):
-    """What is wrong, where (file:line:column), and what to do about it."""
+    """A fault in a YAML file: a message, its position (file:line:column), and a hint on the fix."""
 
     def __init__(self, message: str, where: str, hint: str = "") -> None:
         super().__init__(f"{where}: {message}" + (f"\n  hint: {hint}" if hint else ""))
@@ -39,14 +39,14 @@ class YamlError(ValueError):
 
 
 class Node(Struct, frozen=True):
-    """One value of a YAML document together with the place it came from."""
+    """One value of a YAML document with its position."""
 
     value: Any  # None, bool, int, float, str, list[Node] or dict[str, Node]
     path: str
     line: int
     column: int
     keys: dict[str, tuple[int, int]]  # of a mapping: key → line, column of the key itself
-    raw: str = ""  # a scalar as it was typed
+    raw: str = ""  # the text of a scalar, as typed
 
     @property
     def where(self) -> str:
@@ -54,16 +54,16 @@ class Node(Struct, frozen=True):
         return f"{self.path}:{self.line}:{self.column}"
 
     def fail(self, message: str, hint: str = "") -> YamlError:
-        """An error at this node, to be raised by the caller."""
+        """Return an error at this node for the caller to raise."""
         return YamlError(message, self.where, hint)
 
     def key_where(self, key: str) -> str:
-        """file:line:column of a key of this mapping."""
+        """Return file:line:column of a key of this mapping; of the mapping itself for an unknown key."""
         line, column = self.keys.get(key, (self.line, self.column))
         return f"{self.path}:{line}:{column}"
 
     def mapping(self, allowed: Iterable[str] | None = None, what: str = "key") -> dict[str, Node]:
-        """This node as a mapping; with `allowed`, any other key is an error."""
+        """Return this node as a mapping. Raises YamlError for another type and, with `allowed`, for any other key."""
         if not isinstance(self.value, dict):
             raise self.fail(f"expected a mapping, found {self.kind}")
         if allowed is not None:
@@ -74,13 +74,13 @@ class Node(Struct, frozen=True):
         return self.value
 
     def sequence(self) -> list[Node]:
-        """This node as a list."""
+        """Return this node as a list. Raises YamlError for another type."""
         if not isinstance(self.value, list):
             raise self.fail(f"expected a list, found {self.kind}")
         return self.value
 
     def text(self) -> str:
-        """This node as text; a number is given as it was typed."""
+        """Return this node as text; a number as it was typed. Raises YamlError for another type."""
         if isinstance(self.value, str):
             return self.value
         if isinstance(self.value, int | float) and not isinstance(self.value, bool):
@@ -88,24 +88,24 @@ class Node(Struct, frozen=True):
         raise self.fail(f"expected text, found {self.kind}")
 
     def flag(self) -> bool:
-        """This node as true or false."""
+        """Return this node as true or false. Raises YamlError for another type."""
         if not isinstance(self.value, bool):
             raise self.fail(f"expected true or false, found {self.kind}", f"you wrote `{self.raw}`")
         return self.value
 
     def number(self) -> float:
-        """This node as a number."""
+        """Return this node as a number. Raises YamlError for another type."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
             raise self.fail(f"expected a number, found {self.kind}")
         return float(self.value)
 
     def get(self, key: str) -> Node | None:
-        """Child of a mapping; None when it is missing or null."""
+        """Return a child of this mapping; None if it is missing or null."""
         child = self.mapping().get(key)
         return None if child is None or child.value is None else child
 
     def need(self, key: str) -> Node:
-        """Child of a mapping that must be there."""
+        """Return a child of this mapping. Raises YamlError if it is missing or null."""
         child = self.get(key)
         if child is None:
             raise self.fail(f"`{key}` is missing")
@@ -150,7 +150,7 @@ class Node(Struct, frozen=True):
         return EngineRange(text)
 
     def plain(self) -> Any:
-        """The bare value without positions."""
+        """Return the plain Python value without positions."""
         match self.value:
             case dict():
                 return {key: child.plain() for key, child in self.value.items()}
@@ -161,7 +161,7 @@ class Node(Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """Name of the type in YAML's words."""
+        """The name of the type in messages."""
         match self.value:
             case None:
                 return "nothing"
@@ -178,7 +178,7 @@ class Node(Struct, frozen=True):
 
 
 def read(path: Path, shown: str = "") -> Node:
-    """The document in a file. Raises YamlError, also when the file is missing or not text."""
+    """Return the document in a file. Raises YamlError, also if the file is missing or is not text."""
     name = shown or str(path)
     try:
         data = path.read_bytes()
@@ -188,14 +188,14 @@ def read(path: Path, shown: str = "") -> Node:
 
 
 def parse(data: bytes | str, name: str) -> Node:
-    """The document in a text; `name` stands for the file in messages."""
+    """Return the document in a text. Messages call the file `name`. Raises YamlError."""
     if len(data) > MAX_BYTES:
-        raise YamlError(f"larger than {MAX_BYTES >> 20} MiB: this is not a profile", name)
+        raise YamlError(f"the file is larger than {MAX_BYTES >> 20} MiB, so it is not a profile", name)
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
     except UnicodeDecodeError as error:
         raise YamlError(f"not UTF-8 text (byte {error.start})", name) from error
-    import yaml  # 20 ms: commands that read no YAML file go without
+    import yaml  # takes 20 ms, which commands without YAML files save
 
     try:
         tree = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
@@ -204,21 +204,21 @@ def parse(data: bytes | str, name: str) -> Node:
         where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
         raise YamlError(error.problem or str(error), where) from error
     except (yaml.YAMLError, RecursionError) as error:
-        raise YamlError(f"unreadable: {error}", name) from error
+        raise YamlError(f"cannot read this as YAML: {error}", name) from error
     if tree is None:
         return Node({}, name, 1, 1, {})
     return _convert(tree, name, frozenset())
 
 
 def dump(data: object) -> str:
-    """YAML text in the order given, for files that people read.
+    """Return data as YAML text with keys in their order, for files that people read.
 
-    `parse` reads back the same data, except that Unicode's own line breaks (U+0085, U+2028) become blanks.
+    `parse` returns the same data, except that the Unicode line breaks U+0085 and U+2028 become spaces.
     """
     import yaml
 
     class Dumper(yaml.SafeDumper):
-        """Quotes also what is a number in YAML 1.2 only, such as the text `1e3`."""
+        """A dumper that also quotes text which is a number in YAML 1.2 only, such as `1e3`."""
 
     def write_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
         plain = not any(pattern.match(text) for pattern, _ in _SCALARS)
@@ -229,13 +229,13 @@ def dump(data: object) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`did you mean ...?`, or the list of what is known when nothing is near and the list is short."""
+    """Return `did you mean ...?`; without a similar name, the list of known names (at most 20), or empty text."""
     import difflib
 
     names = list(known)
-    near = difflib.get_close_matches(word, names, n=2, cutoff=0.6)
-    if near:
-        return "did you mean " + " or ".join(f"`{name}`" for name in near) + "?"
+    similar = difflib.get_close_matches(word, names, n=2, cutoff=0.6)
+    if similar:
+        return "did you mean " + " or ".join(f"`{name}`" for name in similar) + "?"
     return f"known: {', '.join(sorted(names))}" if len(names) <= 20 else ""
 
 
@@ -243,10 +243,10 @@ def _convert(node: Any, name: str, parents: frozenset[int]) -> Node:
     mark = node.start_mark
     line, column = mark.line + 1, mark.column + 1
     if id(node) in parents:
-        raise YamlError("an alias that contains itself", f"{name}:{line}:{column}")
+        raise YamlError("this alias contains itself", f"{name}:{line}:{column}")
     inside = parents | {id(node)}
     if len(inside) > 40:
-        raise YamlError("nested too deeply", f"{name}:{line}:{column}")
+        raise YamlError("nested more than 40 levels deep", f"{name}:{line}:{column}")
     match node.id:
         case "mapping":
             children, keys = {}, {}
@@ -261,16 +261,16 @@ def _convert(node: Any, name: str, parents: frozenset[int]) -> Node:
 
 
 def _pairs(node: Any, name: str) -> Iterator[tuple[Any, Any]]:
-    seen: dict[str, int] = {}
+    first_lines: dict[str, int] = {}
     for key, value in node.value:
         place = f"{name}:{key.start_mark.line + 1}:{key.start_mark.column + 1}"
         if key.id != "scalar":
             raise YamlError("a key must be plain text", place)
         if key.value == "<<":
-            raise YamlError("`<<` merges are not read here", place, "use `extends`")
-        if key.value in seen:
-            raise YamlError(f"`{key.value}` is given twice (first on line {seen[key.value]})", place)
-        seen[key.value] = key.start_mark.line + 1
+            raise YamlError("merge keys (`<<`) are not supported", place, "use `extends`")
+        if key.value in first_lines:
+            raise YamlError(f"duplicate key `{key.value}` (first on line {first_lines[key.value]})", place)
+        first_lines[key.value] = key.start_mark.line + 1
         yield key, value
 
 
@@ -282,5 +282,5 @@ def _scalar(node: Any) -> Any:
             try:
                 return convert(node.value)
             except ValueError:
-                return node.value  # more than 4300 digits, the most that `int` reads
+                return node.value  # more than 4300 digits, the limit of `int`
     return node.value

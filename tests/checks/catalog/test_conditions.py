@@ -1,4 +1,4 @@
-"""The condition language: each operator on each kind of value, logic with unknown facts, and what is refused."""
+"""The condition language: each operator on each kind of value, logic with unknown facts, and invalid conditions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from checks.catalog.conditions import OPERATORS, ConditionError, as_number, parse_condition
 
-UNKNOWN = object()  # nobody looked at the fact
+UNKNOWN = object()  # the fact was not measured
+KNOWN = ", ".join(OPERATORS)
 
 
 def ask(condition: object, name: str = "host.x", value: object = UNKNOWN) -> bool | None:
@@ -90,9 +91,7 @@ def test_in_holds_for_any_item_of_the_list(value: object, holds: bool) -> None:
         (0, [8], False),
     ],
 )
-def test_at_least_counts_with_units_and_takes_nothing_that_is_no_number(
-    least: float, value: object, holds: bool
-) -> None:
+def test_at_least_reads_units_and_rejects_what_is_not_a_number(least: float, value: object, holds: bool) -> None:
     assert ask({"host.x": {"at_least": least}}, value=value) is holds
 
 
@@ -134,7 +133,7 @@ ANY_OPERATOR: list[Any] = ["a", {"in": ["a"]}, {"at_least": 0}, {"matches": "."}
 
 @pytest.mark.parametrize("operator", ANY_OPERATOR)
 @pytest.mark.parametrize("space", ["host", "model", "package", "engine", "draft", "launch"])
-def test_nothing_is_concluded_from_a_fact_that_nobody_looked_at(space: str, operator: Any) -> None:
+def test_an_unmeasured_fact_leaves_a_condition_unknown(space: str, operator: Any) -> None:
     condition = parse_condition({f"{space}.x": operator})
     assert condition.test({}) is None
     assert not condition.holds({})
@@ -241,23 +240,23 @@ def test_learning_more_about_the_host_never_overturns_an_answer(
 @pytest.mark.parametrize(
     ("condition", "complaint"),
     [
-        ("flag.x", "a condition is a non-empty mapping, not 'flag.x'"),
-        ({}, "a condition is a non-empty mapping, not {}"),
-        (None, "a condition is a non-empty mapping, not None"),
+        ("flag.x", "a condition must be a non-empty mapping, not 'flag.x'"),
+        ({}, "a condition must be a non-empty mapping, not {}"),
+        (None, "a condition must be a non-empty mapping, not None"),
         ({"tp-size": 8}, "`tp-size` is neither a fact (namespace.name) nor one of all, any, unless"),
         ({"all": []}, "`all` takes a non-empty list of conditions"),
         ({"any": {"flag.x": 1}}, "`any` takes a non-empty list of conditions"),
-        ({"unless": [{"flag.x": 1}]}, "a condition is a non-empty mapping, not [{'flag.x': 1}]"),
-        ({"any": [{"flag.x": {"above": 1}}]}, f"`above` under `flag.x`: operators are {', '.join(OPERATORS)}"),
+        ({"unless": [{"flag.x": 1}]}, "a condition must be a non-empty mapping, not [{'flag.x': 1}]"),
+        ({"any": [{"flag.x": {"above": 1}}]}, f"unknown operator `above` under `flag.x`: use one of {KNOWN}"),
         ({"flag.x": {}}, "`flag.x` has no operator"),
-        ({"flag.x": None}, "`equals` under `flag.x` takes one value, not None: write `present: false`"),
-        ({"flag.x": ["a"]}, "`equals` under `flag.x` takes one value, not ['a']: write `in: ['a']`"),
+        ({"flag.x": None}, "`equals` under `flag.x` takes one value, not None: use `present: false`"),
+        ({"flag.x": ["a"]}, "`equals` under `flag.x` takes one value, not ['a']: use `in: ['a']`"),
         ({"flag.x": {"in": "a"}}, "`in` under `flag.x` takes a non-empty list"),
         ({"flag.x": {"in": []}}, "`in` under `flag.x` takes a non-empty list"),
-        ({"flag.x": {"present": 1}}, "`present` under `flag.x` is true or false"),
+        ({"flag.x": {"present": 1}}, "`present` under `flag.x` takes true or false"),
         ({"flag.x": {"at_least": "16k"}}, "`at_least` under `flag.x` takes a number"),
         ({"flag.x": {"at_least": True}}, "`at_least` under `flag.x` takes a number"),
-        ({"flag.x": {"matches": "a("}}, "`matches` under `flag.x`: missing ), unterminated subpattern"),
+        ({"flag.x": {"matches": "a("}}, "`matches` under `flag.x` takes a regex: missing ), unterminated subpattern"),
     ],
 )
 def test_a_malformed_condition_names_the_offending_part(condition: object, complaint: str) -> None:

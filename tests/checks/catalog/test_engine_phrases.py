@@ -1,4 +1,4 @@
-"""The engine's own phrases, held to lines that real engines printed."""
+"""The engine's phrases match lines that real engines printed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_death_is_not_a_request_to_stop() -> None:
     assert died and not any(re.search(ASKED_TO_STOP, line) for line in died)
 
 
-def test_the_exit_markers_stand_in_lines_of_a_death_or_a_stop() -> None:
+def test_the_exit_markers_occur_in_lines_of_a_death_or_a_stop() -> None:
     """A scan keeps lines by these words: a death without any of them would be cut out of a long log."""
     for line in [line for line in lines_with(DIED) if "hit an exception" not in line]:
         assert any(word.lower() in line.lower() for word in (*EXIT_MARKERS, "sigquit", "died")), line

@@ -1,4 +1,4 @@
-"""Entries of the knowledge: what a good one becomes, and each faulty form refused with file and line."""
+"""Entries of the knowledge: how a valid entry loads, and how each invalid form is rejected with file and line."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_cause_is_read_whole(tmp_path: Path) -> None:
     assert case.where == "causes/x/cause.yaml:33:5"
 
 
-def test_a_pattern_has_what_it_says_and_nothing_else(tmp_path: Path) -> None:
+def test_a_pattern_has_exactly_its_written_fields(tmp_path: Path) -> None:
     first, second = load(written(tmp_path, WHOLE)).during
     assert (first.all, first.anywhere, first.without) == (("^ValueError", "out of memory"), ("begin",), ("benign",))
     assert (first.fails, first.engine.text) == ("request", ">=0.5.10")
@@ -134,7 +134,7 @@ def test_causes_come_before_signs_each_in_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("slug", ["nobody", "", "..", "x/..", "../causes/x"])
-def test_an_entry_is_asked_for_by_its_own_name_only(tmp_path: Path, slug: str) -> None:
+def test_an_entry_is_found_only_by_its_own_id(tmp_path: Path, slug: str) -> None:
     written(tmp_path, "title: t\n")
     (tmp_path / "signs").mkdir()
     assert entry(slug, tmp_path) is None
@@ -174,7 +174,10 @@ RULE = "before:\n  - {{when: {}, severity: {}, message: m{}}}\n"
         (HEAD + "during:\n  - {all: [x], regex: y}\n", "3:16: unknown key `regex`"),
         (HEAD + "during:\n  - {when: {sm: 90}}\n", "3:12: `sm` is neither a fact (namespace.name) nor one of"),
         (HEAD + "during:\n  - {all: [x], engine: '0.5'}\n", "3:24: `0.5` is not a version range"),
-        (HEAD + RULE.format("{flag.x: {above: 1}}", "error", ""), "3:12: `above` under `flag.x`: operators are"),
+        (
+            HEAD + RULE.format("{flag.x: {above: 1}}", "error", ""),
+            "3:12: unknown operator `above` under `flag.x`: use one of",
+        ),
         (HEAD + RULE.format("{flag.x: 1}", "fatal", ""), "3:35: `fatal` is not one of error, warning, info"),
         (HEAD + RULE.format("{flag.x: 1}", "error", ", where: x"), "3:54: unknown key `where`"),
         (HEAD + "before:\n  - {severity: error, message: m}\n", "3:5: `when` is missing"),

@@ -1,4 +1,4 @@
-"""Every step of a condition held against facts: the same answer as the condition itself gives."""
+"""`explain` evaluates every step of a condition, and agrees with the condition itself."""
 
 from __future__ import annotations
 
@@ -37,9 +37,7 @@ FACTS: dict[str, Any] = {
         ({"host.sm": {"at_least": 80, "in": [100]}}, False),
     ],
 )
-def test_a_condition_is_true_false_or_open_and_its_explanation_says_the_same(
-    written: dict[str, Any], holds: bool | None
-) -> None:
+def test_an_explanation_agrees_with_its_condition(written: dict[str, Any], holds: bool | None) -> None:
     assert parse_condition(written).test(FACTS) is holds
     assert explain(written, FACTS).holds is holds
 

@@ -1,4 +1,4 @@
-"""Shared wordings: what replaces them, who is refused, and what looks like one and is not."""
+"""Fragments: how they are expanded, which files are rejected, and which braces are not fragments."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_name_is_replaced_as_a_group_and_nothing_else(regex: str, expanded: st
     assert expand(regex, KNOWN, "here") == expanded
 
 
-def test_an_unknown_name_is_refused_at_its_place(tmp_path: Path) -> None:
+def test_an_unknown_name_is_rejected_with_its_position(tmp_path: Path) -> None:
     (tmp_path / "fragments.yaml").write_text("out-of-memory: {pattern: A, meaning: m}\n")
     folder = entry(tmp_path, "one", "fine", "{out-of-memry}")
     with pytest.raises(
@@ -66,7 +66,7 @@ def test_a_draft_is_loaded_with_the_fragments_that_ship(tmp_path: Path) -> None:
         ("oom: {pattern: A}\n", "`meaning` is missing"),
         ("oom: {meaning: A}\n", "`pattern` is missing"),
         ("Oom: {pattern: A, meaning: m}\n", "lower-case words"),
-        ("a: {pattern: 'x{b}', meaning: m}\nb: {pattern: y, meaning: m}\n", "holds no other fragment"),
+        ("a: {pattern: 'x{b}', meaning: m}\nb: {pattern: y, meaning: m}\n", "cannot contain another fragment"),
         ("oom: {pattern: A, meaning: m, note: n}\n", "unknown key `note`"),
     ],
 )
@@ -76,7 +76,7 @@ def test_a_malformed_fragment_is_refused(tmp_path: Path, text: str, fault: str) 
         fragments(tmp_path)
 
 
-def test_a_fragment_that_nobody_shares_is_reported(tmp_path: Path) -> None:
+def test_a_fragment_that_is_not_shared_is_reported(tmp_path: Path) -> None:
     (tmp_path / "fragments.yaml").write_text("".join(f"{n}: {{pattern: {n}, meaning: m}}\n" for n in "abc"))
     items = [load(entry(tmp_path, "one", "{a}", "{b}")), load(entry(tmp_path, "two", "x|{a}"))]
     faults = list(fragments_are_shared(items, fragments(tmp_path)))
@@ -86,7 +86,7 @@ def test_a_fragment_that_nobody_shares_is_reported(tmp_path: Path) -> None:
     ]
 
 
-def test_no_entry_repeats_the_wording_of_a_fragment() -> None:
+def test_no_entry_repeats_the_regex_of_a_fragment() -> None:
     """Where a wording has a name, the name is used."""
     long = {name: item.pattern for name, item in fragments().items() if "|" in item.pattern}
     repeated = [

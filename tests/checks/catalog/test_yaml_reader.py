@@ -1,4 +1,4 @@
-"""The YAML door: where each value stands, which words are text, what every accessor refuses, and writing it back."""
+"""The YAML reader: positions, scalars that are text, errors of every accessor, and `dump`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_every_value_and_key_knows_its_line_and_column() -> None:
     assert root.key_where("nowhere") == root.where
 
 
-def test_a_complaint_holds_file_line_column_and_hint() -> None:
+def test_an_error_contains_file_line_column_and_hint() -> None:
     error = parse(DOCUMENT, "p.yaml").need("flags").fail("too many", "take one away")
     assert str(error) == "p.yaml:4:3: too many\n  hint: take one away"
     assert (error.message, error.where, error.hint) == ("too many", "p.yaml:4:3", "take one away")
@@ -130,20 +130,20 @@ def test_an_empty_document_is_an_empty_mapping(text: str | bytes) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("a: 1\nb: 2\na: 3\n", "p.yaml:3:1: `a` is given twice (first on line 1)"),
-        ("x:\n  'a': 1\n  a: 2\n", "p.yaml:3:3: `a` is given twice (first on line 2)"),
-        ("a: &x {k: 1}\nb:\n  <<: *x\n", "p.yaml:3:3: `<<` merges are not read here\n  hint: use `extends`"),
+        ("a: 1\nb: 2\na: 3\n", "p.yaml:3:1: duplicate key `a` (first on line 1)"),
+        ("x:\n  'a': 1\n  a: 2\n", "p.yaml:3:3: duplicate key `a` (first on line 2)"),
+        ("a: &x {k: 1}\nb:\n  <<: *x\n", "p.yaml:3:3: merge keys (`<<`) are not supported\n  hint: use `extends`"),
         ("? [a]\n: 1\n", "p.yaml:1:3: a key must be plain text"),
-        ("a: &x [*x]\n", "p.yaml:1:4: an alias that contains itself"),
+        ("a: &x [*x]\n", "p.yaml:1:4: this alias contains itself"),
         ("a: [1, 2\nb: 3\n", "p.yaml:2:"),
         ("a:\n\t- 1\n", "p.yaml:2:1: found character"),
         ("a: *nobody\n", "p.yaml:1:4: found undefined alias"),
         ("a: 1\n---\nb: 2\n", "p.yaml:2:1: but found another document"),
-        ("a: " + "[" * 41 + "]" * 41, "p.yaml:1:43: nested too deeply"),
+        ("a: " + "[" * 41 + "]" * 41, "p.yaml:1:43: nested more than 40 levels deep"),
         ("a: " + "[" * 5000, "p.yaml:"),
         (b"a: \xff\n", "p.yaml: not UTF-8 text (byte 3)"),
-        ("a: \x00\n", "p.yaml: unreadable: "),
-        ("a" * (MAX_BYTES + 1), "p.yaml: larger than 4 MiB: this is not a profile"),
+        ("a: \x00\n", "p.yaml: cannot read this as YAML: "),
+        ("a" * (MAX_BYTES + 1), "p.yaml: the file is larger than 4 MiB, so it is not a profile"),
     ],
 )
 def test_a_document_that_cannot_be_meant_is_refused_with_its_place(text: str | bytes, complaint: str) -> None:
@@ -173,7 +173,7 @@ ACCESSORS: dict[str, tuple[Callable[[Node], object], str, dict[str, object]]] = 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("accessor", ACCESSORS)
-def test_an_accessor_takes_its_own_kind_and_names_the_one_it_met(accessor: str, kind: str) -> None:
+def test_an_accessor_accepts_its_own_type_and_names_the_type_it_found(accessor: str, kind: str) -> None:
     take, complaint, results = ACCESSORS[accessor]
     node = parse(f"a: {KINDS[kind]}", "p").value["a"]
     assert node.kind == kind
@@ -231,7 +231,7 @@ def test_a_word_that_is_not_a_choice_is_refused_with_all_choices() -> None:
         parse("c", "x.yaml").choice(("a", "b"))
 
 
-def test_an_unknown_key_is_refused_where_it_stands_with_the_likely_name() -> None:
+def test_an_unknown_key_is_rejected_at_its_position_with_a_similar_name() -> None:
     root = parse("title: t\nremedeis: []\n", "p")
     assert set(root.mapping(["title", "remedeis"])) == {"title", "remedeis"}
     with pytest.raises(YamlError) as error:

@@ -45,7 +45,7 @@ def test_null_removes_a_flag_of_the_parent(tmp_path: Path) -> None:
     ("text", "where", "message", "hint"),
     [
         ("flagz: {}", ":1:1", "unknown profile key `flagz`", "`flags`"),
-        ("flags:\n  a: 1\n  a: 2\n", ":3:3", "given twice (first on line 2)", ""),
+        ("flags:\n  a: 1\n  a: 2\n", ":3:3", "duplicate key `a` (first on line 2)", ""),
         ("flags: [1]", ":1:8", "expected a mapping, found a list", ""),
         ("extends: nobody", ":1:10", "no profile named `nobody`", ""),
         ("extends: p", ":1:1", "forms a cycle", ""),
