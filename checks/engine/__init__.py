@@ -1,1 +1,1 @@
-"""What SGLang releases accept: flag schemas, their history, the releases themselves, and where messages are raised."""
+"""What SGLang releases accept: flag schemas, their history, the known releases, and the sites that raise messages."""

@@ -1,4 +1,4 @@
-"""Flags under one name: the newest spelling, whatever release or alias they were written for."""
+"""Translate flags to canonical names: the newest name of an option, whatever release or alias a profile uses."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from checks.vocabulary import Finding, FlagValue, Remedy, Severity
 
 
 def normalise(flags: Mapping[str, FlagValue], schema: FlagSchema) -> tuple[dict[str, FlagValue], list[Finding]]:
-    """Flags under their canonical (newest) names, and the findings on names given twice.
+    """Return the flags under their canonical (newest) names, and the findings on options given under two names.
 
-    A name that nobody knows stays as it is. `no-x` becomes `x: False`; a plain `false` switch is left out. Of two
-    spellings of one flag the last one counts, as in argparse.
+    An unknown name does not change. `no-x` becomes `x: False`; a plain `false` switch is left out. Of two names for one
+    option the last one counts, as in argparse.
     """
-    found: dict[str, FlagValue] = {}
+    normalised: dict[str, FlagValue] = {}
     for spelled, value in flags.items():
         name = spelled.removeprefix("--")
         canonical = schema.canonical(name) or name
         positive = negated_name(schema.find(name).name, schema)
         if positive is not None:
-            found[schema.canonical(positive) or positive] = value is False
+            normalised[schema.canonical(positive) or positive] = value is False
         elif value is not False or canonical_is_negatable(canonical, schema):
-            found[canonical] = value
-    return found, list(given_twice([(n, v) for n, v in flags.items() if v is not False], schema))
+            normalised[canonical] = value
+    return normalised, list(given_twice([(n, v) for n, v in flags.items() if v is not False], schema))
 
 
 def canonical_is_negatable(canonical: str, schema: FlagSchema) -> bool:
-    """Does `false` say something for this flag, namely `--no-…`?"""
+    """Whether `false` has a meaning for this flag: the form `--no-…` exists."""
     flag = schema.by_name.get(schema.spell(canonical) or canonical)
     return flag is not None and flag.negatable
 
 
 def negated_name(name: str, schema: FlagSchema) -> str | None:
-    """`x` when `name` is the `no-x` form of an option, else None."""
+    """Return `x` if `name` is the `no-x` form of an option, else None."""
     flag = schema.by_name.get(name)
     if flag is None or not flag.negatable or not name.startswith("no-"):
         return None
     return name[3:] if name[3:] in flag.names else None
 
 
-def given_twice(given: Iterable[tuple[str, FlagValue]], schema: FlagSchema) -> Iterable[Finding]:
-    """One option under two names: argparse takes the last one, silently."""
+def given_twice(flags: Iterable[tuple[str, FlagValue]], schema: FlagSchema) -> Iterable[Finding]:
+    """Report each option that is given under two names: argparse silently takes the last one."""
     by_option: dict[str, list[tuple[str, FlagValue]]] = {}
-    for spelled, value in given:
-        found = schema.find(spelled)
-        if found.flag is not None:
-            by_option.setdefault(found.flag.dest, []).append((spelled, _meaning(found, value, schema)))
+    for spelled, value in flags:
+        match = schema.find(spelled)
+        if match.flag is not None:
+            by_option.setdefault(match.flag.dest, []).append((spelled, _meaning(match, value, schema)))
     for dest, uses in by_option.items():
         if len(uses) < 2:
             continue
@@ -56,15 +56,16 @@ def given_twice(given: Iterable[tuple[str, FlagValue]], schema: FlagSchema) -> I
         yield Finding(
             id="flag-given-twice",
             severity=Severity.WARNING if same else Severity.ERROR,
-            message=f"{names} are one option (`{dest}`)" + ("" if same else "; the last value silently wins"),
-            remedies=(Remedy(text=f"Keep one of them, for example --{keep}.", unset=drop),),
+            message=f"{names} are names of one option (`{dest}`)"
+            + ("" if same else "; SGLang silently uses the last value"),
+            remedies=(Remedy(text=f"Keep only one of these flags, for example --{keep}.", unset=drop),),
             subject=f"flag.{keep}",
         )
 
 
-def _meaning(found: Found, value: FlagValue, schema: FlagSchema) -> FlagValue:
-    """What an option stores: its value, the constant behind a retired switch, False for `no-x`."""
-    if negated_name(found.name, schema) is not None:
+def _meaning(match: Found, value: FlagValue, schema: FlagSchema) -> FlagValue:
+    """Return what an option stores: its value, the constant of a retired switch, or False for `no-x`."""
+    if negated_name(match.name, schema) is not None:
         return False
-    stored = found.flag.const if found.flag is not None and value is True else None
+    stored = match.flag.const if match.flag is not None and value is True else None
     return value if stored is None else str(stored)

@@ -1,7 +1,7 @@
-"""The life of every flag and environment variable over the releases, and what took its place.
+"""Look up the releases that have a flag or an environment variable, and the replacement of an old option.
 
-`knowledge/engines/history.json` is generated from the schemas and holds the spans; `renames.yaml` is written by
-hand and says what an old option is called now. The options of one release are in `engines`.
+`knowledge/engines/history.json` contains the spans and is generated from the schemas; `renames.yaml` lists the
+replacements of old options and is written by hand. `flag_schema` has the options of one release.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ENTRY_KEYS = ("old", "new", "deprecated", "removed", "since", "until", "set", "u
 
 
 class Span(Struct, frozen=True, kw_only=True):
-    """First and last release that has a name; `gone` is the first one without it, None when it is still there."""
+    """The first and last release that has a name; `gone` is the first release without it, None if none lacks it."""
 
     first: str
     last: str
@@ -32,80 +32,80 @@ class Span(Struct, frozen=True, kw_only=True):
 
 
 class Successor(Struct, frozen=True, kw_only=True):
-    """What to give in place of an old option."""
+    """The replacement of an old option."""
 
     old: str
     kind: Literal["renamed", "replaced", "dropped"]
-    new: str | None = None  # of a rename: same meaning, same values
+    new: str | None = None  # only for a rename: same meaning, same values
     set: Mapping[str, FlagValue] = field(default_factory=dict)
     unset: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)  # old value → new value
     deprecated: str | None = None
     removed: str | None = None
-    since: str | None = None  # the first release in which all of it exists
-    until: str | None = None  # the first release in which it does not any more
+    since: str | None = None  # the first release that has the whole replacement
+    until: str | None = None  # the first release that no longer has it
     note: str = ""
 
 
 def releases() -> tuple[str, ...]:
-    """Releases with a schema, oldest first."""
+    """Return the releases with a schema, oldest first."""
     return tuple(_history()["releases"])
 
 
 def flag_span(name: str) -> Span | None:
-    """The releases that have this very spelling of an option; None: no release has it."""
+    """Return the span of releases that have an option under exactly this name; None if none has."""
     return _span(_history()["flags"].get(name))
 
 
 def variable_span(name: str) -> Span | None:
-    """The releases that read this environment variable; None: no release does."""
+    """Return the span of releases that read this environment variable; None if none does."""
     return _span(_history()["variables"].get(name))
 
 
 def canonical_elsewhere(name: str) -> str | None:
-    """The newest name of an option that any release knows under `name`."""
+    """Return the newest name of an option that is called `name` in any release; None for an unknown name."""
     history = _history()
     return history["canonical"].get(name) or (name if name in history["flags"] else None)
 
 
 def known_options() -> tuple[str, ...]:
-    """The newest name of every option of any release."""
+    """Return the newest name of every option of any release."""
     return tuple(name for name in _history()["flags"] if canonical_elsewhere(name) == name)
 
 
 def known_variables() -> tuple[str, ...]:
-    """Every environment variable that some release reads."""
+    """Return every environment variable that any release reads."""
     return tuple(_history()["variables"])
 
 
 def spellings_of(canonical: str) -> tuple[str, ...]:
-    """Every name an option has had, newest first."""
+    """Return every name that an option has had, newest first."""
     return _spellings().get(canonical, (canonical,))
 
 
 def successor(name: str) -> Successor | None:
-    """What the hand-written table says of an old option."""
+    """Return the hand-written replacement of an old option; None if the table does not list it. Raises YamlError."""
     return successors().get(name)
 
 
 @lru_cache(maxsize=1)
 def successors() -> Mapping[str, Successor]:
-    """The hand-written table, by old name. Raises YamlError."""
-    from checks.catalog.yaml_reader import read  # 30 ms that only a retired flag needs
+    """Return the hand-written table by old name. Raises YamlError."""
+    from checks.catalog.yaml_reader import read  # takes 30 ms; only a retired flag needs it
 
     document = read(RENAMES).mapping(("renames", "replaced", "dropped"))
-    found: dict[str, Successor] = {}
+    entries: dict[str, Successor] = {}
     for group, kind in (("renames", "renamed"), ("replaced", "replaced"), ("dropped", "dropped")):
         for node in document[group].sequence():
             entry = _successor(node, kind)  # type: ignore[arg-type]
-            found[entry.old] = entry
-    return found
+            entries[entry.old] = entry
+    return entries
 
 
 def _successor(node: Node, kind: Literal["renamed", "replaced", "dropped"]) -> Successor:
-    given = {key: _plain(item) for key, item in node.mapping(ENTRY_KEYS).items()}
-    return Successor(kind=kind, **{**given, "unset": tuple(given.get("unset", ()))})
+    fields = {key: _plain(item) for key, item in node.mapping(ENTRY_KEYS).items()}
+    return Successor(kind=kind, **{**fields, "unset": tuple(fields.get("unset", ()))})
 
 
 def _plain(node: Node) -> Any:
@@ -127,15 +127,15 @@ def _span(text: str | None) -> Span | None:
 
 @lru_cache(maxsize=1)
 def _history() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.decode(HISTORY.read_bytes())
-    return found
+    history: Mapping[str, Any] = json.decode(HISTORY.read_bytes())
+    return history
 
 
 @lru_cache(maxsize=1)
 def _spellings() -> Mapping[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
+    names_by_canonical: dict[str, list[str]] = {}
     order = {release: index for index, release in enumerate(releases())}
     spans = _history()["flags"]
     for name in sorted(spans, key=lambda n: -order[spans[n].split("-")[1]]):
-        found.setdefault(canonical_elsewhere(name) or name, []).append(name)
-    return {name: tuple(names) for name, names in found.items()}
+        names_by_canonical.setdefault(canonical_elsewhere(name) or name, []).append(name)
+    return {name: tuple(names) for name, names in names_by_canonical.items()}

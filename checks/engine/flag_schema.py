@@ -1,7 +1,7 @@
-"""The flag schema of one engine release: which options it has, under which names, taking which values.
+"""Load the flag schema of one engine release: its options, their names and the values they take.
 
-Read from `knowledge/engines/sglang/<release>.json`, which `tools/extract_engines.py` made out of the release's own
-source. What other releases call a flag is in `engine_history`; judging a set of flags is `flag_check`.
+The data is in `knowledge/engines/sglang/<release>.json`, which `tools/extract_engines.py` makes from the release's own
+source. `flag_history` has the names in other releases; `checks.before` checks the flags of a launch.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ Kind = Literal["exact", "abbreviation", "ambiguous", "unknown"]
 
 
 class Flag(Struct, frozen=True, kw_only=True):
-    """One option, as `schema_source` writes it down. Names are in the order of the source."""
+    """One option, in the form that `checks.engine.source` extracts. Names are in the order of the source."""
 
-    spelled: tuple[str, ...] = field(name="flags")  # as in the source, with dashes
+    spelled: tuple[str, ...] = field(name="flags")  # names as in the source, with dashes
     dest: str
     source: str  # file:line inside the package
-    type: str | None = "str"  # name of the Python function that reads one word
-    nargs: str | int | None = None  # argparse: None one word, 0 none, "+" some, "*" any, "?" at most one
+    type: str | None = "str"  # name of the Python function that parses one word
+    nargs: str | int | None = None  # as in argparse: None one word, 0 none, "+" one or more, "*" any, "?" at most one
     choices: tuple[Any, ...] | None = None
     default: Any = None
-    const: Any = None  # what a retired switch stands for, e.g. `disabled`
+    const: Any = None  # the value that a retired switch stores, e.g. `disabled`
     required: bool = False
     action: str = "store"
     hidden: bool = False
     deprecated: bool = False
-    replacement: str | None = None  # as the source words it
-    refuses: str | None = None  # the message with which a retired option ends the launch
+    replacement: str | None = None  # in the source's words
+    refuses: str | None = None  # the error message with which a retired option ends the launch
     help: str = ""
     names: tuple[str, ...] = ()  # without dashes
 
@@ -48,17 +48,17 @@ class Flag(Struct, frozen=True, kw_only=True):
 
     @property
     def is_switch(self) -> bool:
-        """It takes no value."""
+        """Whether the option takes no value."""
         return self.nargs == 0
 
     @property
     def negatable(self) -> bool:
-        """There is a `no-…` form."""
+        """Whether the option has a `no-…` form."""
         return self.action == "BooleanOptionalAction"
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """What argparse makes of an option name. `name` is the full name, or the text itself when there is none."""
+    """How argparse resolves an option name. `name` is the full name, or the text itself if there is no single match."""
 
     kind: Kind
     name: str
@@ -67,22 +67,22 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 class Environment(Struct, frozen=True, kw_only=True):
-    """Environment variables a release knows."""
+    """The environment variables that a release reads."""
 
     types: Mapping[str, str]  # declared ones: name → EnvBool, EnvInt, EnvStr, …
     mentioned: frozenset[str]  # read somewhere without a declaration
     deprecated: Mapping[str, Mapping[str, str | None]]  # name → {replacement, note}
-    sgl_prefix_rewritten: bool  # SGL_X is taken as SGLANG_X, with a warning
+    sgl_prefix_rewritten: bool  # the engine reads SGL_X as SGLANG_X, with a warning
 
     def knows(self, name: str) -> bool:
-        """Does anything in this release read it?"""
+        """Whether any code in this release reads the variable."""
         if name in self.types or name in self.mentioned or name in self.deprecated:
             return True
         return self.sgl_prefix_rewritten and name.startswith("SGL_") and self.knows("SGLANG_" + name[4:])
 
 
 class FlagSchema(Struct, frozen=True, kw_only=True):
-    """Options and variables of `version`. `exact` False: the engine asked for is not that release, see `note`."""
+    """The options and variables of release `version`. `exact` is False if `asked` is another version, see `note`."""
 
     version: str
     asked: str
@@ -95,7 +95,7 @@ class FlagSchema(Struct, frozen=True, kw_only=True):
     architectures: frozenset[str]
 
     def find(self, name: str) -> Found:
-        """The option that argparse takes `name` for: itself, else the only one that begins with it."""
+        """Return the option that argparse resolves `name` to: an exact match, else the only option with this prefix."""
         name = name.removeprefix("--")
         if name in self.by_name:
             return Found(kind="exact", name=name, flag=self.by_name[name])
@@ -105,20 +105,20 @@ class FlagSchema(Struct, frozen=True, kw_only=True):
         return Found(kind="ambiguous" if fits else "unknown", name=name, candidates=fits)
 
     def canonical(self, name: str) -> str | None:
-        """The newest name of the option that `name` means here or in any release; None: nobody knows it."""
+        """Return the newest name of the option that is called `name` in any release; None for an unknown name."""
         name = name.removeprefix("--")
-        known = canonical_elsewhere(name)
-        if known is not None:
-            return known
-        found = self.find(name)
-        if found.flag is None:
+        newest = canonical_elsewhere(name)
+        if newest is not None:
+            return newest
+        match = self.find(name)
+        if match.flag is None:
             return None
-        return canonical_elsewhere(found.name) or own_name(found.flag)
+        return canonical_elsewhere(match.name) or own_name(match.flag)
 
     def spell(self, name: str) -> str | None:
-        """The name under which this release has the option; None when it has none of that meaning.
+        """Return the option's name in this release; None if the release has no such option.
 
-        A name that the release takes without complaint stays as it is.
+        A name that the release accepts without a deprecation does not change.
         """
         name = name.removeprefix("--")
         if name in self.by_name and not self.by_name[name].deprecated:
@@ -126,14 +126,14 @@ class FlagSchema(Struct, frozen=True, kw_only=True):
         canonical = self.canonical(name)
         if canonical is None:
             return None
-        here = [n for n in spellings_of(canonical) if n in self.by_name and not n.startswith("no-")]
-        here.sort(key=lambda n: (self.by_name[n].deprecated, n != canonical))
-        if here:
-            return here[0]
+        names = [n for n in spellings_of(canonical) if n in self.by_name and not n.startswith("no-")]
+        names.sort(key=lambda n: (self.by_name[n].deprecated, n != canonical))
+        if names:
+            return names[0]
         return canonical if canonical in self.by_name else None
 
     def suggestions(self, name: str) -> tuple[str, ...]:
-        """Names that look alike, the likeliest first."""
+        """Return at most three similar names, the most similar first."""
         plain = name.removeprefix("--").replace("_", "-")
         if plain in self.by_name:
             return (plain,)
@@ -144,21 +144,24 @@ class FlagSchema(Struct, frozen=True, kw_only=True):
 
 
 def own_name(flag: Flag) -> str:
-    """The long option derived from `dest` when the flag has it, else its first name."""
+    """Return the name that corresponds to `dest` if the flag has it, else its first name."""
     derived = flag.dest.replace("_", "-")
     return derived if derived in flag.names else flag.names[0]
 
 
 @lru_cache(maxsize=64)
 def load(version: str = "") -> FlagSchema:
-    """Schema of an engine version, of the nearest release when that one is not known; "" means the newest."""
+    """Return the schema of an engine version; of the nearest release for an unknown one, of the newest for ""."""
     release, note = nearest(version)
     document = (FOLDER / f"{release}.json").read_bytes()
     return from_document(json.decode(document), asked=version or release, note=note)
 
 
 def from_document(document: Mapping[str, Any], *, asked: str = "", note: str = "") -> FlagSchema:
-    """Schema out of what `schema_source` extracted, here or on a host. Raises KeyError, or ValueError: it is none."""
+    """Return the schema in a document that `checks.engine.source` extracted, here or on a host.
+
+    Raises KeyError or ValueError if the document is not a schema.
+    """
     flags = convert(document["arguments"], tuple[Flag, ...])
     version = str(document.get("version") or asked or "unknown")
     return FlagSchema(
@@ -175,7 +178,7 @@ def from_document(document: Mapping[str, Any], *, asked: str = "", note: str = "
 
 
 def _environment(document: Mapping[str, Any]) -> Environment:
-    """The shipped files group the names by type; a host's document has name → type."""
+    """Return the variables. Shipped files map type → names; a host's document maps name → type."""
     types: dict[str, str] = {}
     for key, value in document["declared"].items():
         types.update(dict.fromkeys(value, key) if isinstance(value, list) else {key: value})

@@ -1,7 +1,7 @@
-"""The place in an engine release where a message came from, and the conditions under which it is reached.
+"""Look up the statement in an engine release that raised a message, and the conditions under which it is reached.
 
-Looks up what `schema_source.sites` extracted: by message text, or, for an assert without one, by the innermost
-frame of a traceback. What the message means for a launch is for the causes to say; this only quotes the engine.
+The data comes from `checks.engine.source.sites`. The look-up is by message text or, for an assert without a message, by
+the innermost frame of a traceback. It only quotes the engine; the causes explain what a message means for a launch.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from checks import KNOWLEDGE
 from checks.engine.releases import available, nearest
 
 FOLDER = KNOWLEDGE / "engines/sglang/sites"
-# Sites of this release are the compression dictionary of the others: 24 releases in 1.6 MB instead of 5.6 MB.
+# The sites of this release are the compression dictionary of all others: 24 releases in 1.6 MB instead of 5.6 MB.
 DICTIONARY_RELEASE = "0.5.23"
-MAX_MESSAGE = 20_000  # characters of a message that are looked at
-ANCHOR_DIGITS = 7  # of `schema_source.sites`, which is not imported for it: `ast` costs start-up time
-MIN_LITERAL = 8  # a shorter literal says nothing about where it comes from
+MAX_MESSAGE = 20_000  # characters of a message that are compared
+ANCHOR_DIGITS = 7  # as in `checks.engine.source.sites`, which is not imported because `ast` costs start-up time
+MIN_LITERAL = 8  # a shorter literal does not identify a site
 PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 
 
@@ -27,14 +27,14 @@ class RaiseSite(Struct, frozen=True, kw_only=True):
     """One raise, assert or warning of the engine."""
 
     kind: str  # name of the exception, `assert`, or the log level
-    message: str  # template: what is filled in stands in braces as source
+    message: str  # template: the expressions that fill it are in braces, as source
     conditions: tuple[str, ...]  # outermost first
     function: str  # Class.method
     file: str  # inside the package
     line: int
     end: int
     release: str
-    exact: bool  # False: found in the nearest release or on a near line
+    exact: bool  # False: from the nearest release, or on a nearby line
 
     @property
     def where(self) -> str:
@@ -43,16 +43,16 @@ class RaiseSite(Struct, frozen=True, kw_only=True):
 
 
 class SiteTable(Struct, frozen=True, kw_only=True):
-    """All sites of one release as text rows, see `schema_source.sites.row`. Rows are taken apart when they are hit."""
+    """All sites of one release as text rows, see `checks.engine.source.sites.row`. A row is parsed when it matches."""
 
     release: str
     exact: bool
     rows: tuple[str, ...]
 
     def lookup(self, message: str, *, kind: str = "", limit: int = 3) -> tuple[RaiseSite, ...]:
-        """Sites whose template fits the message, the most specific first. `kind` prefers one exception.
+        """Return the sites whose template matches the message, the most specific first. `kind` prefers one exception.
 
-        Linear in the message: a template fits when its literal pieces occur in order.
+        Time is linear in the message: a template matches if its literal pieces occur in order.
         """
         text = " ".join(message[:MAX_MESSAGE].split())
         hits: list[tuple[bool, int, int]] = []
@@ -69,7 +69,10 @@ class SiteTable(Struct, frozen=True, kw_only=True):
         return tuple(self._site(self.rows[index], exact=self.exact) for index in best[:limit])
 
     def at(self, file: str, line: int, function: str = "") -> RaiseSite | None:
-        """The site on a line of a file (any absolute path that ends like it), else the nearest in its function."""
+        """Return the site on a line of a file (any absolute path to it), else the nearest site in the same function.
+
+        The nearest site counts only in a table of another release (`exact` False); else the answer is None.
+        """
         suffix = inside_package(file) + "\t"
         near: list[tuple[int, str]] = []
         for row in self.rows:
@@ -99,48 +102,48 @@ class SiteTable(Struct, frozen=True, kw_only=True):
 
 
 def lookup(version: str, message: str, *, kind: str = "", limit: int = 3) -> tuple[RaiseSite, ...]:
-    """Sites of an engine version (or of the nearest release) that can have written `message`, best first."""
+    """Return the sites of an engine version (or of the nearest release) that may have raised `message`, best first."""
     return table(version).lookup(message, kind=kind, limit=limit)
 
 
 def at_frame(version: str, file: str, line: int, function: str = "") -> RaiseSite | None:
-    """The site at the innermost frame of a traceback, for asserts without a message."""
+    """Return the site at the innermost frame of a traceback, for asserts without a message; None if unknown."""
     return table(version).at(file, line, function)
 
 
 @lru_cache(maxsize=4)
 def table(version: str) -> SiteTable:
-    """Sites of an engine version, of the nearest release when that one is not known."""
+    """Return the sites of an engine version; of the nearest release for an unknown one."""
     release, note = nearest(version, recorded())
     return SiteTable(release=release, exact=not note, rows=tuple(_unpacked(release).split("\n")))
 
 
 @lru_cache(maxsize=1)
 def recorded() -> tuple[str, ...]:
-    """Releases whose sites are known, oldest first; those of most `.postN` releases are not."""
+    """Return the releases with recorded sites, oldest first; most `.postN` releases have none."""
     names = {entry.name.removesuffix(".zst") for entry in FOLDER.iterdir()}
     return tuple(release for release in available() if release in names)
 
 
 def inside_package(file: str) -> str:
-    """`srt/server_args.py` of any path to it."""
+    """Return the path inside the package, such as `srt/server_args.py`, from any path to the file."""
     return file.replace("\\", "/").rsplit("sglang/", 1)[-1]
 
 
 def _score(template: str, text: str) -> int:
-    """Number of literal characters of a fitting template, 0 when it does not fit."""
+    """Return the number of literal characters of a matching template; 0 if it does not match."""
     position, total = 0, 0
     for piece in literals(template):
-        found = text.find(piece, position)
-        if found < 0:
+        place = text.find(piece, position)
+        if place < 0:
             return 0
-        position = found + len(piece)
+        position = place + len(piece)
         total += len(piece)
     return total
 
 
 def literals(template: str) -> list[str]:
-    """What a template says whatever is filled in. A template that was cut off ends where it was cut."""
+    """Return the literal pieces of a template. A truncated template ends where it was cut."""
     plain = template.removesuffix("…").replace("{{", "\x01").replace("}}", "\x02")
     pieces = (piece.replace("\x01", "{").replace("\x02", "}").strip() for piece in PLACEHOLDER.split(plain))
     return [piece for piece in pieces if piece]
@@ -153,7 +156,7 @@ def _same_function(qualified: str, function: str) -> bool:
 def _unpacked(release: str) -> str:
     try:
         import zstandard
-    except ImportError:  # run from a bare source tree: then a refusal that nobody knows stays without its condition
+    except ImportError:  # a bare source tree without dependencies: unexplained errors are reported without conditions
         return ""
     base = zstandard.ZstdDecompressor().decompress((FOLDER / f"{DICTIONARY_RELEASE}.zst").read_bytes())
     if release == DICTIONARY_RELEASE:

@@ -1,4 +1,7 @@
-"""The remedies of an entry that fit one launch: release, facts, captured names, flags as that release spells them."""
+"""Select the remedies of an entry that apply to one launch, with captured names filled in and the release's flag names.
+
+`canonical` translates in the other direction, to the newest names.
+"""
 
 from __future__ import annotations
 
@@ -18,66 +21,66 @@ _FACT = re.compile(r"\{([a-z_]+\.[\w.-]+)\}")
 
 
 def fitting(remedies: Iterable[Remedy], facts: Facts, captures: Mapping[str, str]) -> tuple[Remedy, ...]:
-    """In the entry's order. One that sets a flag which the release does not have is left out."""
+    """Return the remedies that apply, in the entry's order, without those that set a flag unknown to the release."""
     version = facts.get("engine.version")
     schema = load(version) if version else None
     return tuple(_spelled(remedies, facts, captures, schema))
 
 
 def for_draft(remedy: Remedy) -> Remedy:
-    """What helps the model, said of the draft model, whose worker it was that failed."""
+    """Return a remedy for the model as a remedy for the draft model: the worker of the draft model failed."""
     renamed = {"speculative-draft-model-path" if name == "model-path" else name: to for name, to in remedy.set.items()}
     return replace(remedy, set=renamed)
 
 
 def fill(template: str, captures: Mapping[str, str]) -> str:
-    """A text with `{name}` replaced by what a signature captured; names it did not capture stay."""
-    return _PLACEHOLDER.sub(lambda found: captures.get(found[1], found[0]), template)
+    """Return a text with each `{name}` replaced by the captured value; names that were not captured do not change."""
+    return _PLACEHOLDER.sub(lambda match: captures.get(match[1], match[0]), template)
 
 
-def wish(specifier: str, facts: Facts) -> str:
-    """A version specifier with each `{fact}` replaced by its value, `<version>` where nobody knows it."""
-    return _FACT.sub(lambda found: str(facts.get(found[1]) or "<version>"), specifier)
+def fill_specifier(specifier: str, facts: Facts) -> str:
+    """Return a version specifier with each `{fact}` replaced by its value; by `<version>` for an unknown fact."""
+    return _FACT.sub(lambda match: str(facts.get(match[1]) or "<version>"), specifier)
 
 
 def _spelled(
     remedies: Iterable[Remedy], facts: Facts, captures: Mapping[str, str], schema: FlagSchema | None
 ) -> Iterator[Remedy]:
     version = facts.get("engine.version")
-    seen = {**facts, **{f"captured.{name}": value for name, value in captures.items()}}
+    all_facts = {**facts, **{f"captured.{name}": value for name, value in captures.items()}}
     for remedy in remedies:
-        if not remedy.engine.contains(version) or (remedy.when and not parse_condition(remedy.when).holds(seen)):
+        if not remedy.engine.contains(version) or (remedy.when and not parse_condition(remedy.when).holds(all_facts)):
             continue
-        wanted: dict[str, FlagValue] | None = _set(remedy, schema)
-        if wanted is None:
+        flags: dict[str, FlagValue] | None = _set(remedy, schema)
+        if flags is None:
             continue
-        unset = [_typed(name, wanted, schema) for name in _existing((fill(n, captures) for n in remedy.unset), schema)]
+        unset = [_typed(name, flags, schema) for name in _existing((fill(n, captures) for n in remedy.unset), schema)]
         upgrade = {name: to for name, to in remedy.upgrade.items() if name != "sglang" or not _is_in(to, version)}
-        if (remedy.upgrade and not upgrade) or (remedy.unset and not unset and not wanted):
-            continue  # nothing of it is left to do
+        if (remedy.upgrade and not upgrade) or (remedy.unset and not unset and not flags):
+            continue  # nothing remains to do
         yield replace(
             remedy,
-            require={name: wish(version_wish, facts) for name, version_wish in remedy.require.items()},
+            require={name: fill_specifier(specifier, facts) for name, specifier in remedy.require.items()},
             upgrade=upgrade,
             text=fill(remedy.text, captures),
-            set={fill(name, captures): _value(value, captures) for name, value in wanted.items()},
+            set={fill(name, captures): _value(value, captures) for name, value in flags.items()},
             unset=tuple(dict.fromkeys(unset)),
             env={name: fill(value, captures) for name, value in remedy.env.items()},
         )
 
 
 def _set(remedy: Remedy, schema: FlagSchema | None) -> dict[str, FlagValue] | None:
-    found: dict[str, FlagValue] = {}
+    flags: dict[str, FlagValue] = {}
     for name, value in remedy.set.items():
         spelled = name if "{" in name else _spell(name, schema)
         if not spelled:
             return None
-        found[spelled] = value
-    return found
+        flags[spelled] = value
+    return flags
 
 
 def _existing(names: Iterable[str], schema: FlagSchema | None) -> Iterator[str]:
-    """Without names that only a later release has."""
+    """Drop the names that only later releases have."""
     for name in names:
         span = flag_span(name) if schema is not None and schema.spell(name) is None else None
         if span is None or schema is None or Version(span.first) <= Version(schema.version):
@@ -92,10 +95,10 @@ def _spell(name: str, schema: FlagSchema | None) -> str | None:
     return name if schema is None else schema.spell(name)
 
 
-def _typed(name: str, wanted: Mapping[str, FlagValue], schema: FlagSchema | None) -> str:
-    """What to take away: as the release has it, or as somebody typed it where the release has only the new name."""
+def _typed(name: str, flags: Mapping[str, FlagValue], schema: FlagSchema | None) -> str:
+    """Return the flag name to remove: the release's name, or the name as typed if the remedy sets the new name."""
     spelled = _spell(name, schema)
-    return name if spelled is None or spelled in wanted else spelled
+    return name if spelled is None or spelled in flags else spelled
 
 
 def _value(value: FlagValue, captures: Mapping[str, str]) -> FlagValue:

@@ -1,5 +1,5 @@
-"""Flag schema, environment variables and raise sites out of an engine's own source text: no import of it, no torch.
+"""Read flag schema, environment variables and raise sites from an engine's source text, without importing it or torch.
 
-`describe(from_wheel(...))` here, or `bundle.program_text()` sent to a host. What the result means for a launch is in
-`checks.engine.flag_schema` (flags) and `checks.engine.raise_sites` (messages).
+Call `program.describe(from_wheel(...))` on this machine, or send `remote_program.program_text()` to a host.
+`checks.engine.flag_schema` (flags) and `checks.engine.raise_sites` (messages) use the result.
 """

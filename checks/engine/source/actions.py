@@ -1,6 +1,6 @@
-"""What an argparse action does to a flag: how many words it takes, its default, and whether it is on its way out.
+"""Determine the effect of an argparse action on a flag: number of words, default, and whether it is deprecated.
 
-The engine's own action classes are read from its source, because their `__init__` sets `nargs` and `default`.
+The action classes of the engine are read from its source, because their `__init__` sets `nargs` and `default`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from checks.engine.source.values import Class, Names, Unresolved, dotted
 
 
 class Action(NamedTuple):
-    """Effect of an action on the argument that uses it."""
+    """The effect of an action on the argument that uses it."""
 
     name: str
     nargs: Any = None
@@ -31,7 +31,7 @@ STANDARD = {
     "version": Action("version", 0, "==SUPPRESS=="),
     "BooleanOptionalAction": Action("BooleanOptionalAction", 0, negatable=True),
 }
-# A help text about its own flag, not about another one ("Replaces the deprecated --grpc-mode")
+# Matches a help text that deprecates its own flag, not another one ("Replaces the deprecated --grpc-mode").
 DEPRECATED = re.compile(
     r"^\W*(?:note: (?:the )?['`]?-[\w-]+['`]? is )?(?:now )?deprecated|\[deprecated|\(deprecated", re.I
 )
@@ -39,7 +39,7 @@ INSTEAD = re.compile(r"(?:use|in favou?r of|alias (?:for|of)|replaced by)\s+['`]
 
 
 def action_of(node: ast.expr | None, scope: Names) -> Action:
-    """The action behind an `action=` keyword; an unknown class behaves like `store`."""
+    """Return the action of an `action=` keyword; an unknown class behaves like `store`."""
     if node is None:
         return STANDARD["store"]
     if isinstance(node, ast.Constant):
@@ -54,14 +54,14 @@ def action_of(node: ast.expr | None, scope: Names) -> Action:
     return _engine_action(cls, name) if isinstance(cls, Class) else Action(name)
 
 
-def deprecation(flags: list[str], text: str, action: Action, got: dict[str, Any]) -> tuple[bool, str | None]:
-    """Is the flag on its way out, and what the source names in its place."""
+def deprecation(flags: list[str], text: str, action: Action, values: dict[str, Any]) -> tuple[bool, str | None]:
+    """Return whether the flag is deprecated, and the replacement that the source names."""
     deprecated = action.name.startswith("Deprecated") or bool(DEPRECATED.search(text))
     if not deprecated:
         return False, None
-    if got.get("new_flag"):
-        return True, str(got["new_flag"])
-    named = INSTEAD.search(str(got.get("error_message") or "")) or INSTEAD.search(text)
+    if values.get("new_flag"):
+        return True, str(values["new_flag"])
+    named = INSTEAD.search(str(values.get("error_message") or "")) or INSTEAD.search(text)
     replacement = named.group(1) if named else None
     return True, None if replacement in flags else replacement
 

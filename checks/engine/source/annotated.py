@@ -1,6 +1,6 @@
-"""Fields declared as `name: A[type, "help"]` or `name: A[type, Arg(...)]`, with their argparse-relevant type.
+"""Read fields declared as `name: A[type, "help"]` or `name: A[type, Arg(...)]`, with their type for argparse.
 
-Keyword values stay syntax here; `arguments` evaluates them with the names of the file they stand in.
+Keyword values remain syntax trees here; `arguments` evaluates them in the scope of the file that declares the field.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from checks.engine.source.values import Class, Names, Unresolved, dotted
 
 
 class Field(NamedTuple):
-    """One annotated field. `arg` None: it has no command-line option."""
+    """One annotated field. `arg` is None for a field without a command-line option."""
 
     name: str
     line: int
@@ -27,7 +27,7 @@ class Field(NamedTuple):
 
 
 def annotated_fields(scope: Scope, server_args: Class) -> dict[str, Field]:
-    """Fields in the order argparse sees them: of the listed namespaces from 0.5.20 on, of `ServerArgs` before."""
+    """Return the fields in argparse's order: of the listed namespaces from 0.5.20 on, of `ServerArgs` before."""
     try:
         spaces = [c for c in scope.lookup("_INPUT_NAMESPACES") if isinstance(c, Class)]
     except Unresolved:
@@ -39,7 +39,7 @@ def annotated_fields(scope: Scope, server_args: Class) -> dict[str, Field]:
 
 
 def _positional(scope: Scope, fields: dict[str, Field]) -> dict[str, Field]:
-    """Order of the constructor, where the release keeps one (`field_order.py`, 0.5.20+)."""
+    """Return the fields in the constructor's order, if the release defines one (`field_order.py`, 0.5.20+)."""
     order = Scope(scope.tree, "srt/arg_groups/field_order.py")
     try:
         known = [name for name in order.lookup("POSITIONAL_FIELD_ORDER") if name in fields]
@@ -49,7 +49,7 @@ def _positional(scope: Scope, fields: dict[str, Field]) -> dict[str, Field]:
 
 
 def _fields_of(cls: Class) -> dict[str, Field]:
-    """Annotated fields of one class; a repeated name keeps its first place and its last declaration."""
+    """Return the annotated fields of one class; a repeated name keeps its first position and its last declaration."""
     fields: dict[str, Field] = {}
     for statement in cls.node.body:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
@@ -69,7 +69,7 @@ def _field(statement: ast.AnnAssign, name: str, scope: Names) -> Field:
 
 
 def _metadata(node: ast.expr) -> dict[str, ast.expr] | None:
-    """Keywords of `Arg(...)`; a bare text stands for `Arg(help=text)`; anything else is not for argparse."""
+    """Return the keywords of `Arg(...)`; a bare text means `Arg(help=text)`; None for metadata of other tools."""
     if isinstance(node, ast.Call):
         if dotted(node.func).split(".")[-1] != "Arg":
             return None
@@ -79,7 +79,7 @@ def _metadata(node: ast.expr) -> dict[str, ast.expr] | None:
 
 
 def _without_none(node: ast.expr) -> ast.expr:
-    """`X` of `Optional[X]`, `X | None` and `Union[X, None]`; other unions stay as they are."""
+    """Return `X` for `Optional[X]`, `X | None` and `Union[X, None]`; other unions do not change."""
     if isinstance(node, ast.Subscript) and dotted(node.value).split(".")[-1] == "Optional":
         return node.slice
     options: list[ast.expr] = []

@@ -1,8 +1,8 @@
-"""The engine's command line out of its source, in the three styles it has been declared in.
+"""Read the engine's command line from its source, in the three styles of declaration that SGLang has used.
 
-To 0.5.13: `parser.add_argument(...)` calls. 0.5.14 to 0.5.19: fields `name: A[type, Arg(...)]` of the class
-`ServerArgs`. From 0.5.20: the same fields in the namespace classes that `_INPUT_NAMESPACES` lists. The annotated
-fields are read in `annotated`; what an argparse action class does to a flag is in `actions`.
+Up to 0.5.13: `parser.add_argument(...)` calls. 0.5.14 to 0.5.19: fields `name: A[type, Arg(...)]` of the class
+`ServerArgs`. From 0.5.20: the same fields in the namespace classes that `_INPUT_NAMESPACES` lists. `annotated` reads
+the annotated fields; `actions` determines the effect of an argparse action class on a flag.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from checks.engine.source.values import Class, Member, Opaque, Unresolved, dotte
 SERVER_ARGS = "srt/server_args.py"
 HELP_LENGTH = 160
 KEYWORDS = ("choices", "default", "nargs", "dest", "required", "help", "const")
-RETIRED_KEYWORDS = ("new_flag", "error_message", "const_value")  # of the engine's own actions for retired flags
+RETIRED_KEYWORDS = ("new_flag", "error_message", "const_value")  # of the engine's action classes for retired flags
 SUPPRESS = "==SUPPRESS=="
 
 
 class Parser:
-    """What `add_cli_args` does, statement by statement: arguments in order, local names, gaps."""
+    """State while the statements of `add_cli_args` are followed: arguments in order, local names, gaps."""
 
     def __init__(self, scope: Scope, server_args: Class) -> None:
         self.scope = scope
@@ -38,14 +38,16 @@ class Parser:
 
 
 def read_arguments(tree: SourceTree) -> dict[str, Any]:
-    """`{"style": [...], "arguments": [...], "unresolved": [...]}`; raises SourceError when nothing is found."""
+    """Return `{"style": [...], "arguments": [...], "unresolved": [...]}`. Raises SourceError without `add_cli_args`."""
     module = tree.parse(SERVER_ARGS)
     scope = Scope(tree, SERVER_ARGS)
     nodes = [n for n in (module.body if module else []) if isinstance(n, ast.ClassDef)]
     cls = next((Class(n, scope) for n in nodes if n.name == "ServerArgs"), None)
     method = None if cls is None else _method(cls.node, "add_cli_args")
     if cls is None or method is None:
-        raise SourceError(f"{tree.origin}: {SERVER_ARGS} has no ServerArgs.add_cli_args this Python can read")
+        raise SourceError(
+            f"{SERVER_ARGS} in {tree.origin} has no ServerArgs.add_cli_args, or its syntax is newer than this Python"
+        )
     parser = Parser(scope, cls)
     _run(method.body, parser)
     return {
@@ -88,91 +90,91 @@ def _called(call: ast.Call, parser: Parser) -> None:
 def _from_call(call: ast.Call, parser: Parser) -> dict[str, Any]:
     keywords = {k.arg: k.value for k in call.keywords if k.arg}
     flags = [str(evaluate(a, parser.scope, parser.local)) for a in call.args]
-    got = {key: _worth(keywords.get(key), parser, f"{flags[0]} {key}") for key in (*KEYWORDS, *RETIRED_KEYWORDS)}
+    values = {key: _evaluated(keywords.get(key), parser, f"{flags[0]} {key}") for key in (*KEYWORDS, *RETIRED_KEYWORDS)}
     action = action_of(keywords.get("action"), parser.scope)
-    got["dest"] = got["dest"] or _dest(flags)
-    got["type"] = _type_name(keywords.get("type"))
-    got["source"] = f"{parser.scope.path}:{call.lineno}"
-    return _argument(flags, got, action, {k for k in keywords if k})
+    values["dest"] = values["dest"] or _dest(flags)
+    values["type"] = _type_name(keywords.get("type"))
+    values["source"] = f"{parser.scope.path}:{call.lineno}"
+    return _argument(flags, values, action, {k for k in keywords if k})
 
 
 def _from_field(field: Field, parser: Parser) -> dict[str, Any]:
-    """The rules of `add_cli_args_from_dataclass`, srt/arg_groups/arg_utils.py."""
+    """Apply the rules of `add_cli_args_from_dataclass` in srt/arg_groups/arg_utils.py to one field."""
     arg = field.arg or {}
     name = "--" + field.name.replace("_", "-")
-    worth = {
-        k: _worth(arg.get(k), parser, f"{name} {k}", field.scope)
+    evaluated = {
+        k: _evaluated(arg.get(k), parser, f"{name} {k}", field.scope)
         for k in ("choices", "nargs", "help", "const", "required", "aliases", "cli_name", "action_kwargs")
     }
-    default = _worth(field.default, parser, f"{name} default", field.scope)
-    got: dict[str, Any] = {**worth, "dest": field.name, "type": None, "default": default}
-    got["source"] = f"{field.scope.path}:{field.line}"
-    flags = [worth["cli_name"] or name, *(worth["aliases"] or [])]
-    given = {k for k in ("nargs", "const") if k in arg} | ({"default"} if field.default is not None else set())
+    default = _evaluated(field.default, parser, f"{name} default", field.scope)
+    values: dict[str, Any] = {**evaluated, "dest": field.name, "type": None, "default": default}
+    values["source"] = f"{field.scope.path}:{field.line}"
+    flags = [evaluated["cli_name"] or name, *(evaluated["aliases"] or [])]
+    explicit = {k for k in ("nargs", "const") if k in arg} | ({"default"} if field.default is not None else set())
     if "action" in arg:
-        extra = worth["action_kwargs"] or {}
-        got.update({k: (v.name if isinstance(v, Opaque) else v) for k, v in extra.items()})
-        got["choices"] = extra.get("choices")
-        return _argument(flags, got, action_of(arg["action"], field.scope), given | set(extra))
+        action_values = evaluated["action_kwargs"] or {}
+        values.update({k: (v.name if isinstance(v, Opaque) else v) for k, v in action_values.items()})
+        values["choices"] = action_values.get("choices")
+        return _argument(flags, values, action_of(arg["action"], field.scope), explicit | set(action_values))
     if field.kind == "bool":
-        got.update(choices=None, nargs=None, required=False)
-        return _argument(flags, got, STANDARD["store_true"], given)
+        values.update(choices=None, nargs=None, required=False)
+        return _argument(flags, values, STANDARD["store_true"], explicit)
     parsed = _type_name(arg.get("type_parser"))
     if field.kind == "literal":
-        got.update(choices=worth["choices"] or list(field.literal), nargs=None)
+        values.update(choices=evaluated["choices"] or list(field.literal), nargs=None)
         first = next((type(v).__name__ for v in field.literal), "str")
-        got["type"] = parsed or (first if first in {"int", "float"} else "str")
+        values["type"] = parsed or (first if first in {"int", "float"} else "str")
     elif field.kind == "list" and parsed is None:
-        got.update(nargs=worth["nargs"] or "+", type=field.element)
+        values.update(nargs=evaluated["nargs"] or "+", type=field.element)
     else:
-        got["type"] = parsed or field.element
-        got["required"] = field.default is None if worth["required"] is None else worth["required"]
-    return _argument(flags, got, STANDARD["store"], given)
+        values["type"] = parsed or field.element
+        values["required"] = field.default is None if evaluated["required"] is None else evaluated["required"]
+    return _argument(flags, values, STANDARD["store"], explicit)
 
 
-def _argument(flags: list[str], got: dict[str, Any], action: Action, given: set[str]) -> dict[str, Any]:
-    nargs = got["nargs"] if "nargs" in given or got["nargs"] is not None else action.nargs
-    default = got["default"] if "default" in given else action.default
+def _argument(flags: list[str], values: dict[str, Any], action: Action, explicit: set[str]) -> dict[str, Any]:
+    nargs = values["nargs"] if "nargs" in explicit or values["nargs"] is not None else action.nargs
+    default = values["default"] if "default" in explicit else action.default
     if action.negatable:
         flags = [*flags, *("--no-" + f[2:] for f in flags if f.startswith("--"))]
-    text = got["help"] if isinstance(got["help"], str) else ""
-    deprecated, replacement = deprecation(flags, text, action, got)
+    text = values["help"] if isinstance(values["help"], str) else ""
+    deprecated, replacement = deprecation(flags, text, action, values)
     return {
         "flags": flags,
-        "dest": got["dest"],
-        "type": got["type"],
+        "dest": values["dest"],
+        "type": values["type"],
         "nargs": nargs,
-        "choices": _plain_choices(got["choices"]),
+        "choices": _plain_choices(values["choices"]),
         "default": _plain(default),
-        "const": _plain(got.get("const_value") if got.get("const_value") is not None else got.get("const")),
-        "required": bool(got["required"]),
+        "const": _plain(values.get("const_value") if values.get("const_value") is not None else values.get("const")),
+        "required": bool(values["required"]),
         "takes_value": nargs != 0,
         "action": action.name,
         "hidden": text == SUPPRESS,
         "deprecated": deprecated,
         "replacement": replacement,
-        "refuses": got.get("error_message"),
+        "refuses": values.get("error_message"),
         "help": "" if text == SUPPRESS else first_sentence(text),
-        "source": got["source"],
+        "source": values["source"],
     }
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of a help text, at most HELP_LENGTH characters."""
+    """Return the first sentence of a help text, at most HELP_LENGTH characters."""
     words = " ".join(text.split())
     end = words.find(". ", 25)  # not after "Deprecated." alone
     words = words[: end + 1] if end > 0 else words
     return words if len(words) <= HELP_LENGTH else words[: HELP_LENGTH - 1].rstrip() + "…"
 
 
-def _worth(node: ast.expr | None, parser: Parser, what: str, scope: Any = None) -> Any:
-    """Value of a keyword; what cannot be told is noted and counts as not given."""
+def _evaluated(node: ast.expr | None, parser: Parser, what: str, scope: Any = None) -> Any:
+    """Return the value of a keyword; an unsupported expression is noted in `unresolved` and counts as not given."""
     if node is None:
         return None
     if isinstance(node, ast.Call) and dotted(node.func) == "_declared_default":
-        name = ast.literal_eval(node.args[0])  # the E3 way to say ServerArgs.<name>
+        name = ast.literal_eval(node.args[0])  # from 0.5.20: the default of ServerArgs.<name>
         field = parser.fields[name]
-        return _worth(field.default, parser, what, field.scope)
+        return _evaluated(field.default, parser, what, field.scope)
     try:
         return evaluate(node, scope or parser.scope, parser.local)
     except Unresolved as gap:
@@ -186,7 +188,7 @@ def _truth(field: Field, key: str) -> bool:
 
 
 def _dest(flags: list[str]) -> str:
-    """argparse: the first long option, else the first one; dashes become underscores."""
+    """Return argparse's `dest`: the first long option, else the first option, with underscores for dashes."""
     long = next((f for f in flags if f.startswith("--")), flags[0])
     return long.lstrip("-").replace("-", "_")
 
@@ -203,7 +205,7 @@ def _plain_choices(value: Any) -> list[Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    """A value JSON can hold."""
+    """Return a value that JSON can represent."""
     if isinstance(value, Member):
         return _plain(value.value)
     if isinstance(value, (list, tuple, set, frozenset)):

@@ -1,7 +1,7 @@
-"""Environment variables of the engine: declared ones, names only read somewhere, and the ones on their way out.
+"""Read the engine's environment variables: declared ones, names that are only mentioned, and deprecated ones.
 
-Declarations stand in `srt/environ.py` (0.5.3 and later); earlier code reads `os.environ` in place. A quoted
-SGLANG_ or SGL_ name anywhere in the serving code counts as known, so that "unknown" is said with care.
+`srt/environ.py` declares variables (0.5.3 and later); earlier code reads `os.environ` in place. A quoted SGLANG_ or
+SGL_ name anywhere in the serving code counts as known, so that few valid names are reported as unknown.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from checks.engine.source.values import dotted, flat
 
 ENVIRON = "srt/environ.py"
 QUOTED = re.compile(r"""["'](SGL(?:ANG)?_[A-Z0-9][A-Z0-9_]*)["']""")
-# the image and video server and the tests read names of their own
+# The image and video server and the tests read variables that serving does not.
 ELSEWHERE = ("multimodal_gen/", "test/")
 RENAME_HELPER = "_print_deprecated_env"
 NOTE_LENGTH = 200
 
 
 def read_environment(tree: SourceTree) -> dict[str, Any]:
-    """`declared` name → type, `mentioned` names, `deprecated` name → note, and whether SGL_ is rewritten."""
+    """Return `declared` name → type, `mentioned` names, `deprecated` name → replacement and note.
+
+    `sgl_prefix_rewritten` is whether the engine reads SGL_X as SGLANG_X.
+    """
     declared = _declared(tree)
     deprecated = dict(_deprecated(tree))
     mentioned: set[str] = set()
@@ -40,18 +43,18 @@ def read_environment(tree: SourceTree) -> dict[str, Any]:
 
 
 def _declared(tree: SourceTree) -> dict[str, str]:
-    found: dict[str, str] = {}
+    types: dict[str, str] = {}
     for statement in _class_body(tree, "Envs"):
         if not (isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)):
             continue
         target, call = statement.targets[0], statement.value
         if isinstance(target, ast.Name):
-            found[target.id] = dotted(call.func)
-    return found
+            types[target.id] = dotted(call.func)
+    return types
 
 
 def _deprecated(tree: SourceTree) -> Iterator[tuple[str, dict[str, Any]]]:
-    """All four ways the engine has announced it: two helper functions, a table, and an alias of a declaration."""
+    """Read all four forms of a deprecation in the engine: two helper functions, a table, an alias of a declaration."""
     module = tree.parse(ENVIRON)
     old_first = _old_name_first(module)
     for node in ast.walk(module) if module else ():
@@ -71,7 +74,7 @@ def _deprecated(tree: SourceTree) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _old_name_first(module: ast.Module | None) -> bool:
-    """0.5.11 swapped the parameters of `_print_deprecated_env` to (old, new)."""
+    """Whether `_print_deprecated_env` takes (old, new): 0.5.11 swapped its parameters to this order."""
     for node in ast.walk(module) if module else ():
         if isinstance(node, ast.FunctionDef) and node.name == RENAME_HELPER and node.args.args:
             return node.args.args[0].arg == "old_name"

@@ -1,7 +1,7 @@
-"""Value of an expression of the engine's source: constants, enumerations, containers, small functions.
+"""Evaluate an expression of the engine's source: constants, enumerations, containers, small functions.
 
-Not an interpreter: it knows the few forms that choices and defaults are written in and says `Unresolved` for the
-rest. Where names come from is in `scope`; who asks is `arguments`.
+This is not an interpreter: it supports the few forms of choices and defaults, and raises Unresolved for all others.
+`scope` looks up names; `arguments` is the main caller.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ METHODS = ("lower", "upper", "strip", "keys", "values", "items", "copy")
 
 
 def evaluate(node: ast.expr | None, scope: Names, local: dict[str, Any] | None = None) -> Any:
-    """Value of an expression with the names of `scope` and `local`; raises Unresolved with its position."""
+    """Return the value of an expression with the names of `scope` and `local`. Raises Unresolved with its position."""
     if node is None:
-        raise Unresolved(f"{scope.path}: no value")
+        raise Unresolved(f"{scope.path}: missing value")
     handler = HANDLERS.get(type(node))
     if handler is None:
-        raise Unresolved(f"{scope.path}:{node.lineno}: {type(node).__name__}")
+        raise Unresolved(f"{scope.path}:{node.lineno}: unsupported {type(node).__name__}")
     try:
         return handler(node, scope, local or {})
     except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
@@ -59,7 +59,7 @@ def evaluate(node: ast.expr | None, scope: Names, local: dict[str, Any] | None =
 
 
 def extended(value: Any, statement: ast.stmt, scope: Names) -> Any:
-    """`value` after `value += …`, `.append(…)`, `.extend(…)` or `.add(…)` at module level."""
+    """Return `value` after `value += …`, `.append(…)`, `.extend(…)` or `.add(…)` at module level."""
     if isinstance(statement, ast.AugAssign):
         return value + evaluate(statement.value, scope)
     call = statement.value if isinstance(statement, ast.Expr) else None
@@ -71,26 +71,26 @@ def extended(value: Any, statement: ast.stmt, scope: Names) -> Any:
 
 
 def iterate(value: Any) -> Iterable[Any]:
-    """Elements of a container; the members of an enumeration."""
+    """Return the elements of a container, or the members of an enumeration."""
     return members(value) if isinstance(value, Class) else value
 
 
 def members(cls: Class) -> list[Member]:
-    """Members of an enumeration in order; `auto()` counts from 1."""
-    found: list[Member] = []
+    """Return the members of an enumeration in order; `auto()` counts from 1."""
+    result: list[Member] = []
     for statement in cls.node.body:
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
         if not isinstance(target, ast.Name) or target.id.startswith("_"):
             continue
         value = statement.value  # type: ignore[attr-defined]
         automatic = isinstance(value, ast.Call) and dotted(value.func).endswith("auto")
-        worth = len(found) + 1 if automatic else evaluate(value, cls.scope, _class_names(cls))
-        found.append(Member(target.id, worth))
-    return found
+        member_value = len(result) + 1 if automatic else evaluate(value, cls.scope, _class_names(cls))
+        result.append(Member(target.id, member_value))
+    return result
 
 
 def attribute(value: Any, name: str) -> Any:
-    """`value.name` for classes, enumeration members and modules; raises Unresolved."""
+    """Return `value.name` for classes, enumeration members and modules. Raises Unresolved."""
     if isinstance(value, Class):
         return _class_attribute(value, name)
     if isinstance(value, Member):
@@ -100,7 +100,7 @@ def attribute(value: Any, name: str) -> Any:
     if isinstance(value, (Module, Opaque)):
         full = f"{value.name}.{name}"
         return WELL_KNOWN.get(full, Opaque(full))
-    raise Unresolved(f"no attribute {name} on {type(value).__name__}")
+    raise Unresolved(f"{type(value).__name__} has no attribute {name}")
 
 
 def _class_attribute(cls: Class, name: str) -> Any:
@@ -119,7 +119,7 @@ def _class_attribute(cls: Class, name: str) -> Any:
 
 
 def _class_names(cls: Class) -> dict[str, Any]:
-    """Plain constants of a class body, which later lines of the same body may use."""
+    """Return the plain constants of a class body, which later lines of the same body may use."""
     names: dict[str, Any] = {}
     for statement in cls.node.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
@@ -162,7 +162,7 @@ def _mapping(node: Any, scope: Names, local: dict[str, Any]) -> Any:
             continue
         try:
             value = evaluate(item, scope, local)
-        except Unresolved:  # a table of classes: its keys are what the engine lists
+        except Unresolved:  # a table of classes, of which the engine lists only the keys
             value = Opaque(ast.unparse(item))
         result[evaluate(key, scope, local)] = value
     return result
@@ -182,7 +182,7 @@ def _subscript(node: Any, scope: Names, local: dict[str, Any]) -> Any:
 
 
 def _joined(node: Any, scope: Names, local: dict[str, Any]) -> str:
-    """Text of an f-string; a part that is not plain is shown as its source in braces."""
+    """Return the text of an f-string; a part without a known value is shown as its source in braces."""
     parts: list[str] = []
     for piece in node.values:
         if isinstance(piece, ast.Constant):
@@ -198,11 +198,11 @@ def _joined(node: Any, scope: Names, local: dict[str, Any]) -> str:
 def _comprehension(node: Any, scope: Names, local: dict[str, Any]) -> Any:
     clause = node.generators[0]
     if len(node.generators) != 1 or clause.ifs or not isinstance(clause.target, ast.Name):
-        raise Unresolved(f"{scope.path}:{node.lineno}: comprehension")
-    found = []
+        raise Unresolved(f"{scope.path}:{node.lineno}: unsupported comprehension")
+    items = []
     for item in iterate(evaluate(clause.iter, scope, local)):
-        found.append(evaluate(node.elt, scope, {**local, clause.target.id: item}))
-    return found
+        items.append(evaluate(node.elt, scope, {**local, clause.target.id: item}))
+    return items
 
 
 def _call(node: Any, scope: Names, local: dict[str, Any]) -> Any:
@@ -216,11 +216,11 @@ def _call(node: Any, scope: Names, local: dict[str, Any]) -> Any:
     function = evaluate(node.func, scope, local)
     if isinstance(function, Function) and not node.args and not node.keywords:
         return _returned(function)
-    raise Unresolved(f"{scope.path}:{node.lineno}: call of {name or 'an expression'}")
+    raise Unresolved(f"{scope.path}:{node.lineno}: unsupported call of {name or 'an expression'}")
 
 
 def _field_default(node: Any, scope: Names, local: dict[str, Any]) -> Any:
-    """Default of `dataclasses.field(…)` or `msgspec.field(…)`."""
+    """Return the default of `dataclasses.field(…)` or `msgspec.field(…)`."""
     keywords = {k.arg: k.value for k in node.keywords}
     if "default" in keywords:
         return evaluate(keywords["default"], scope, local)
@@ -231,9 +231,9 @@ def _field_default(node: Any, scope: Names, local: dict[str, Any]) -> Any:
 
 
 def _returned(function: Function) -> Any:
-    """The last top-level `return` of a function without arguments; inner imports are honoured.
+    """Return the value of the first top-level `return` of a function without arguments; inner imports are applied.
 
-    A `return` inside an `if` is a shortcut for a module that is already loaded, with the same value.
+    A `return` inside an `if` is ignored: it is a shortcut for a loaded module, with the same value.
     """
     local: dict[str, Any] = {}
     for statement in function.node.body:
@@ -242,7 +242,7 @@ def _returned(function: Function) -> Any:
                 local[name] = function.scope.imported(statement, name)
         elif isinstance(statement, ast.Return):
             return evaluate(statement.value, function.scope, local)
-    raise Unresolved(f"{function.scope.path}: {function.node.name} returns nothing plain")
+    raise Unresolved(f"{function.scope.path}: {function.node.name} has no top-level return")
 
 
 HANDLERS: dict[type, Any] = {

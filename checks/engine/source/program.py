@@ -1,7 +1,7 @@
-"""The program that tells an engine's schema: `python3 - [--root DIR | --wheel FILE] [--sites]`, one JSON document out.
+"""Print an engine's schema as one JSON document: `python3 - [--root DIR | --wheel FILE] [--sites]`.
 
-Without an argument it describes the engine that this very Python would import. It is sent to a host as one text
-(`bundle`), so everything it needs is the standard library of Python 3.9.
+Without an argument it describes the engine that the running Python would import. `remote_program` sends it to a host
+as one text, so it needs only the standard library of Python 3.9.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from checks.engine.source.tree import SourceError, SourceTree, from_root, from_w
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Write the document to stdout. Exit code 1 with one line on stderr when there is no readable engine."""
+    """Write the document to stdout. Returns exit code 1, with one line on stderr, if no engine can be read."""
     options = _options(argv)
     try:
         document = describe(_tree(options), sites=options.sites)
@@ -32,7 +32,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def describe(tree: SourceTree, *, sites: bool = False) -> dict[str, Any]:
-    """Everything that is known of a release from its source; `sites` takes some 10 seconds more."""
+    """Return everything that the source shows about a release; `sites` takes about 10 seconds longer."""
     document = {
         "version": read_version(tree),
         "origin": tree.origin,
@@ -48,9 +48,9 @@ def describe(tree: SourceTree, *, sites: bool = False) -> dict[str, Any]:
 
 def _options(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", help="checkout, site-packages folder, or the package folder itself")
-    parser.add_argument("--wheel", help="wheel file")
-    parser.add_argument("--sites", action="store_true", help="also every raise, assert and warning")
+    parser.add_argument("--root", help="a checkout, a site-packages folder, or the package folder itself")
+    parser.add_argument("--wheel", help="a wheel file")
+    parser.add_argument("--sites", action="store_true", help="also list every raise, assert and warning")
     return parser.parse_args(argv)
 
 

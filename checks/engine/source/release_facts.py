@@ -1,4 +1,4 @@
-"""What else a release says about itself: its version, the packages it pins, the model architectures it has."""
+"""Read a release's version, the packages it pins, and the model architectures it supports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MODELS = "srt/models/"
 
 
 def read_version(tree: SourceTree) -> str | None:
-    """Version of the installed distribution or wheel, else what the source states, else None."""
+    """Return the version of the installed distribution or wheel, else the version in the source, else None."""
     stated = re.search(r"^Version: (\S+)", tree.metadata() or "", re.M)
     if stated:
         return stated.group(1)
@@ -26,19 +26,19 @@ def read_version(tree: SourceTree) -> str | None:
 
 
 def read_requirements(tree: SourceTree) -> list[str]:
-    """`Requires-Dist` lines that serving needs; extras for tests and image generation are left out."""
+    """Return the `Requires-Dist` lines that serving needs, without the extras for tests and image generation."""
     lines = re.findall(r"^Requires-Dist: (.+)$", tree.metadata() or "", re.M)
     return [" ".join(line.split()) for line in lines if not OTHER_EXTRA.search(line)]
 
 
 def read_architectures(tree: SourceTree) -> list[str]:
-    """Names of the `EntryClass` of every module of `srt/models`, as the engine's registry lists them."""
-    found: set[str] = set()
+    """Return the names in `EntryClass` of every module of `srt/models`, as the engine's registry lists them, sorted."""
+    names: set[str] = set()
     for path in tree.paths(MODELS):
-        if "/" in path[len(MODELS) :]:  # the registry does not look into packages
+        if "/" in path[len(MODELS) :]:  # the registry does not read subpackages
             continue
         for written in ENTRY_CLASS.findall(tree.read(path) or ""):
             node = ast.parse(written, mode="eval").body
             items = node.elts if isinstance(node, ast.List) else [node]
-            found.update(item.id for item in items if isinstance(item, ast.Name))
-    return sorted(found)
+            names.update(item.id for item in items if isinstance(item, ast.Name))
+    return sorted(names)

@@ -1,11 +1,11 @@
-"""This package as one program text that a host's `python3 -` runs without having it installed."""
+"""Turn this package into one program text, which a host runs with `python3 -` without an installation."""
 
 from __future__ import annotations
 
 from importlib import resources
 
 PACKAGE = "checks.engine.source"
-# in the order of their imports
+# Each module comes after the modules that it imports.
 MODULES = (
     "values",
     "tree",
@@ -20,7 +20,7 @@ MODULES = (
     "program",
 )
 LOADER = '''\
-"""Flag schema of an SGLang installation, out of its source. Standard library only, Python 3.9 or later."""
+"""Read the flag schema of an SGLang installation from its source. Standard library only, Python 3.9 or later."""
 import sys, types
 SOURCES = {sources}
 def load():
@@ -37,7 +37,7 @@ sys.exit(load().main(sys.argv[1:]))
 
 
 def program_text() -> str:
-    """The whole program, about 40 kB. Run it as `python3 - [options]` with this text on stdin."""
+    """Return the whole program, about 40 kB. To run it, pass the text on stdin to `python3 - [options]`."""
     folder = resources.files(PACKAGE)
     sources = [(name, (folder / f"{name}.py").read_text(encoding="utf-8")) for name in MODULES]
     return LOADER.format(sources=repr(sources), package=PACKAGE)

@@ -1,7 +1,7 @@
-"""The module-level names of one engine file, each evaluated when it is first asked for.
+"""Look up the module-level names of one engine file; each is evaluated at its first look-up.
 
-Imports are followed inside the package, so that `choices.py` and parser enumerations are found where they stand.
-Expressions are the business of `evaluate`.
+Imports are followed inside the package, so that `choices.py` and parser enumerations are found where they are defined.
+`evaluate` evaluates expressions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from checks.engine.source.values import WELL_KNOWN, Class, Function, Module, Opa
 
 
 class Scope:
-    """Names of one file. Scopes reached through imports are shared, so every file is read once."""
+    """The names of one file. Scopes reached through imports are shared, so every file is read once."""
 
     def __init__(self, tree: SourceTree, path: str, known: dict[str, Scope] | None = None) -> None:
         self.tree = tree
@@ -26,14 +26,14 @@ class Scope:
         self._values: dict[str, Any] = {}
 
     def lookup(self, name: str) -> Any:
-        """Value of a module-level name; raises Unresolved."""
+        """Return the value of a module-level name. Raises Unresolved."""
         if name not in self._values:
             statements = self._statements().get(name)
             self._values[name] = self._bind(name, statements) if statements else self._from_star(name)
         return self._values[name]
 
     def imported(self, statement: ast.Import | ast.ImportFrom, name: str) -> Any:
-        """The value an import statement gives to `name`; raises Unresolved."""
+        """Return the value that an import statement binds to `name`. Raises Unresolved."""
         alias = next(a for a in statement.names if (a.asname or a.name.split(".")[0]) == name)
         if isinstance(statement, ast.Import):
             return Module(alias.name if alias.asname else name, None)
@@ -46,7 +46,7 @@ class Scope:
             return Module(alias.name, self._sibling(inner))
         outer = self._file_of(base)
         if outer is None:
-            raise Unresolved(f"{self.path}: no module {base}")
+            raise Unresolved(f"{self.path}: unknown module {base}")
         return self._sibling(outer).lookup(alias.name)
 
     def _statements(self) -> dict[str, list[ast.stmt]]:
@@ -59,7 +59,7 @@ class Scope:
         return self._bindings
 
     def _bind(self, name: str, statements: list[ast.stmt]) -> Any:
-        """Apply the statements that touch `name` in order: the last binding wins, `+=` and `.append` extend."""
+        """Apply the statements that change `name` in order: the last binding wins, `+=` and `.append` extend."""
         value: Any = None
         bound = False
         for statement in statements:
@@ -92,17 +92,17 @@ class Scope:
                 return self._sibling(path).lookup(name)
             except Unresolved:
                 continue
-        raise Unresolved(f"{self.path}: no name {name}")
+        raise Unresolved(f"{self.path}: unknown name {name}")
 
     def _sibling(self, path: str) -> Scope:
         return self._known.get(path) or Scope(self.tree, path, self._known)
 
     def _package_path(self, statement: ast.ImportFrom) -> str | None:
-        """Path of the imported module without suffix, relative to the package; None outside of it."""
+        """Return the path of the imported module without suffix, relative to the package; None for other packages."""
         parts = (statement.module or "").split(".")
         if statement.level:
-            here = self.path.split("/")[: -statement.level]
-            return "/".join(here + [p for p in parts if p])
+            folder = self.path.split("/")[: -statement.level]
+            return "/".join(folder + [p for p in parts if p])
         return "/".join(parts[1:]) if parts[0] == "sglang" else None
 
     def _file_of(self, module: str) -> str | None:

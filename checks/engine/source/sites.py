@@ -1,7 +1,7 @@
-"""Every place where the engine raises, asserts or warns: message template, condition chain, function, file and line.
+"""List every statement with which the engine raises, asserts or warns: template, conditions, function, file and line.
 
-A template keeps the source of what is filled in, in braces: `page_size {self.page_size} is too large`. Literal
-braces are doubled. Finding the site of a message seen in a log is the business of `checks.engine.raise_sites`.
+A message template contains the source of each inserted expression in braces: `page_size {self.page_size} is too
+large`. Literal braces are doubled. `checks.engine.raise_sites` finds the site of a message in a log.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from checks.engine.source.tree import SourceTree
 from checks.engine.source.values import dotted
 
 ROOTS = ("srt/", "cli/", "launch_server.py", "utils.py")
-# other accelerators, and code that only runs when somebody debugs the engine itself
+# other accelerators, and code that only runs while the engine itself is debugged
 OTHER = ("srt/hardware_backend/", "srt/debug_utils/", "srt/kv_canary/", "srt/multimodal/")
 LEVELS = ("warning", "error", "exception", "critical", "warning_once", "warn", "print_warning_once", "warning_rank0")
-# between placeholders and doubled braces
+# literal text between placeholders and doubled braces
 LITERAL = re.compile(r"(?:^|(?<=\}))[^{}]+")
 PERCENT = re.compile(r"%(?:%|[-+#0-9.]*[a-zA-Z])")
 TEMPLATE_LENGTH = 400
@@ -28,7 +28,7 @@ MAX_CONDITIONS = 4
 
 
 class Site(NamedTuple):
-    """One place. `kind` is the exception's name, `assert`, or the log level."""
+    """One raise, assert or warning. `kind` is the exception's name, `assert`, or the log level."""
 
     kind: str
     message: str
@@ -40,7 +40,7 @@ class Site(NamedTuple):
 
 
 def read_sites(tree: SourceTree, roots: tuple[str, ...] = ROOTS) -> Iterator[Site]:
-    """Sites of all files under `roots`, file by file in line order."""
+    """Return the sites of all files under `roots`, file by file, in line order."""
     for path in tree.paths():
         module = tree.parse(path) if path.startswith(roots) and not path.startswith(OTHER) else None
         if module is not None:
@@ -49,10 +49,10 @@ def read_sites(tree: SourceTree, roots: tuple[str, ...] = ROOTS) -> Iterator[Sit
 
 
 def row(site: Site) -> str:
-    """One line of text for a site, read by `checks.engine.raise_sites`.
+    """Return a site as one line of text, which `checks.engine.raise_sites` reads.
 
-    Seven hexadecimal digits say where in the line the longest literal of the message begins (4) and how long it is
-    (3); then tab-separated: file, line, further lines, function, kind, message, conditions.
+    Seven hexadecimal digits contain the offset (4) and the length (3) of the longest literal of the message within the
+    line. Tab-separated fields follow: file, line, number of further lines, function, kind, message, conditions.
     """
     head = "\t".join((site.file, str(site.line), str(site.end - site.line), site.function, site.kind, ""))
     start, length = anchor(site.message)
@@ -61,7 +61,7 @@ def row(site: Site) -> str:
 
 
 def anchor(message: str) -> tuple[int, int]:
-    """Offset and length of the longest literal piece of a template."""
+    """Return offset and length of the longest literal piece of a template."""
     best = (0, 0)
     for piece in LITERAL.finditer(message):
         if piece.end() - piece.start() > best[1]:
@@ -70,13 +70,13 @@ def anchor(message: str) -> tuple[int, int]:
 
 
 class _Walker:
-    """Depth-first walk of one file that knows the names and conditions it is inside of."""
+    """Depth-first walk of one file that tracks the enclosing names and conditions."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.names: list[str] = []
         self.conditions: list[str] = []
-        self.texts: dict[str, ast.expr] = {}  # name → the text last assigned to it
+        self.texts: dict[str, ast.expr] = {}  # name → the expression last assigned to it
 
     def walk(self, node: ast.AST) -> Iterator[Site]:
         for field in ("test", "body", "handlers", "orelse", "finalbody", "cases"):
@@ -120,11 +120,11 @@ class _Walker:
     def _text(self, message: ast.expr) -> str:
         return " ".join(template(message, self.texts).split())
 
-    def _make(self, kind: str, text: str, node: Any, *own: str) -> Site:
+    def _make(self, kind: str, text: str, node: Any, *own_conditions: str) -> Site:
         return Site(
             kind=kind,
             message=_cut(text, TEMPLATE_LENGTH),
-            conditions=(*self.conditions, *own)[-MAX_CONDITIONS:],
+            conditions=(*self.conditions, *own_conditions)[-MAX_CONDITIONS:],
             function=".".join(self.names),
             file=self.path,
             line=node.lineno,
@@ -143,7 +143,7 @@ class _Walker:
 
 
 def template(node: ast.expr, texts: dict[str, ast.expr], depth: int = 0) -> str:
-    """Message template of an expression; a name is followed to the text assigned to it last."""
+    """Return the message template of an expression; a name is replaced by the expression last assigned to it."""
     if isinstance(node, ast.Constant):
         return str(node.value).replace("{", "{{").replace("}", "}}")
     if isinstance(node, ast.JoinedStr):
@@ -162,8 +162,8 @@ def template(node: ast.expr, texts: dict[str, ast.expr], depth: int = 0) -> str:
 
 
 def _filled(text: str) -> str:
-    """A %-format with its places marked."""
-    return PERCENT.sub(lambda found: "%" if found.group() == "%%" else "{…}", text)
+    """Return a %-format text with each conversion replaced by `{…}`."""
+    return PERCENT.sub(lambda match: "%" if match.group() == "%%" else "{…}", text)
 
 
 def _children(node: ast.AST, field: str) -> list[ast.AST]:

@@ -1,20 +1,21 @@
-"""An engine's source files, wherever they lie: a folder, a checkout, or a wheel that was never installed.
+"""Read an engine's source files from a folder, a checkout, or a wheel that was never installed.
 
-Reads text only; it never imports the engine. What the text means is in `evaluate`, `arguments`, `environment`.
-Runs on a host under Python 3.9 with the standard library alone.
+This module reads text and never imports the engine; `evaluate`, `arguments` and `environment` interpret the text.
+It runs on a host under Python 3.9 with only the standard library.
 """
 
 from __future__ import annotations
 
 import ast
 import importlib.util
+import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 
 class SourceError(Exception):
-    """The engine's source is not where it was looked for, or cannot be read."""
+    """The engine's source was not found, or cannot be read."""
 
 
 class SourceTree:
@@ -27,21 +28,21 @@ class SourceTree:
         self._parsed: dict[str, ast.Module | None] = {}
 
     def read(self, path: str) -> str | None:
-        """Text of one file, None when there is no such file. Undecodable bytes are replaced."""
+        """Return the text of one file; None if the file does not exist. Undecodable bytes are replaced."""
         if isinstance(self._files, zipfile.ZipFile):
             try:
                 return self._files.read("sglang/" + path).decode("utf-8", "replace")
             except KeyError:
                 return None
-        found = self._files.get(path)
-        return None if found is None else found.read_text(encoding="utf-8", errors="replace")
+        file = self._files.get(path)
+        return None if file is None else file.read_text(encoding="utf-8", errors="replace")
 
     def has(self, path: str) -> bool:
-        """Is there such a file?"""
+        """Whether the tree contains a file."""
         return path in self._names
 
     def parse(self, path: str) -> ast.Module | None:
-        """Syntax tree of one file; None when it is absent or newer than the Python that runs this."""
+        """Return the syntax tree of one file; None if it is missing or has syntax newer than the running Python."""
         if path not in self._parsed:
             text = self.read(path)
             try:
@@ -51,15 +52,15 @@ class SourceTree:
         return self._parsed[path]
 
     def forget(self, path: str) -> None:
-        """Drop a syntax tree: thousands of them do not fit a small machine."""
+        """Drop a cached syntax tree: thousands of them do not fit into the memory of a small machine."""
         self._parsed.pop(path, None)
 
     def paths(self, under: str = "") -> Iterator[str]:
-        """Every Python file whose name starts with `under`, sorted."""
+        """Return every Python file whose name starts with `under`, sorted."""
         return iter(sorted(name for name in self._names if name.startswith(under)))
 
     def metadata(self) -> str | None:
-        """The wheel's or the installed distribution's METADATA text, None for a bare checkout."""
+        """Return the METADATA text of the wheel or the installed distribution; None for a bare checkout."""
         if isinstance(self._files, zipfile.ZipFile):
             for name in self._files.namelist():
                 if name.startswith("sglang-") and name.endswith(".dist-info/METADATA"):
@@ -76,42 +77,45 @@ class SourceTree:
 
 
 def from_wheel(wheel: str) -> SourceTree:
-    """Source out of a wheel file. Raises SourceError when it holds no `sglang`."""
+    """Return the source in a wheel file. Raises SourceError if the file is not a readable wheel."""
     try:
         archive = zipfile.ZipFile(wheel)
     except (OSError, zipfile.BadZipFile) as error:
-        raise SourceError(f"{wheel}: not a readable wheel: {error}") from error
+        raise SourceError(f"{wheel} is not a readable wheel: {error}") from error
     return SourceTree(archive, wheel)
 
 
 def from_root(root: str) -> SourceTree:
-    """Source out of a checkout (`python/sglang` below it), a site-packages folder, or the package itself."""
+    """Return the source in a checkout (in `python/sglang`), a site-packages folder, or the package folder itself.
+
+    Raises SourceError if none of them contains `srt/server_args.py`.
+    """
     base = Path(root).expanduser()
     for candidate in (base / "python" / "sglang", base / "sglang", base):
         if (candidate / "srt" / "server_args.py").is_file():
             files = {p.relative_to(candidate).as_posix(): p for p in candidate.rglob("*.py")}
             return SourceTree(files, str(candidate))
-    raise SourceError(f"{root}: no srt/server_args.py below it (looked in python/sglang, sglang and itself)")
+    raise SourceError(f"no srt/server_args.py in {root}, {root}/sglang or {root}/python/sglang")
 
 
 def installed() -> SourceTree:
-    """Source of the engine that this very Python would import. Raises SourceError when there is none."""
+    """Return the source of the engine that the running Python would import. Raises SourceError if there is none."""
     spec = importlib.util.find_spec("sglang")  # locates a top-level package without running it
     if spec is None or not spec.submodule_search_locations:
-        raise SourceError("this Python has no package sglang")
+        raise SourceError(f"SGLang is not installed for {sys.executable}")
     return from_root(next(iter(spec.submodule_search_locations)))
 
 
 def _folder_metadata(package: Path) -> str | None:
-    """METADATA beside the package; an editable install keeps it where pip put it, so ask the path finder too."""
-    beside = sorted(package.parent.glob("sglang-*.dist-info/METADATA"))
-    beside += sorted(package.parent.glob("sglang.egg-info/PKG-INFO"))
-    if beside:
-        return beside[0].read_text(encoding="utf-8", errors="replace")
+    """Return METADATA next to the package; else from the path finder, as an editable install has it elsewhere."""
+    candidates = sorted(package.parent.glob("sglang-*.dist-info/METADATA"))
+    candidates += sorted(package.parent.glob("sglang.egg-info/PKG-INFO"))
+    if candidates:
+        return candidates[0].read_text(encoding="utf-8", errors="replace")
     from importlib import metadata
 
     try:
-        found = metadata.distribution("sglang")
+        distribution = metadata.distribution("sglang")
     except metadata.PackageNotFoundError:
         return None
-    return found.read_text("METADATA")
+    return distribution.read_text("METADATA")

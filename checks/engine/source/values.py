@@ -1,6 +1,6 @@
-"""What an expression of the engine's source can be worth besides plain Python values.
+"""Define the values of the engine's expressions that are not plain Python values: classes, functions, modules, members.
 
-Evaluating expressions is the business of `evaluate`; where names come from, of `scope`.
+`evaluate` evaluates expressions; `scope` looks up names.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Unresolved(Exception):
-    """An expression of a form that is not understood, with the reason."""
+    """An expression has an unsupported form; the text contains the reason."""
 
 
 class Names(Protocol):
-    """The names of one module of the engine; `scope.Scope` is the implementation."""
+    """The names of one module of the engine; `scope.Scope` implements this protocol."""
 
     path: str
 
     def lookup(self, name: str) -> Any:
-        """Value of a module-level name; raises Unresolved."""
+        """Return the value of a module-level name. Raises Unresolved."""
 
     def imported(self, statement: ast.Import | ast.ImportFrom, name: str) -> Any:
-        """The value an import statement gives to `name`; raises Unresolved."""
+        """Return the value that an import statement binds to `name`. Raises Unresolved."""
 
 
 class Member(NamedTuple):
@@ -34,38 +34,38 @@ class Member(NamedTuple):
 
 
 class Class(NamedTuple):
-    """A class definition together with the module it stands in."""
+    """A class definition with the names of its module."""
 
     node: ast.ClassDef
     scope: Names
 
 
 class Function(NamedTuple):
-    """A function definition together with the module it stands in."""
+    """A function definition with the names of its module."""
 
     node: ast.FunctionDef
     scope: Names
 
 
 class Module(NamedTuple):
-    """A module of the engine (`scope` set) or of anything else (only its name)."""
+    """A module of the engine, or of another package (then `scope` is None)."""
 
     name: str
     scope: Names | None
 
 
 class Opaque(NamedTuple):
-    """A thing that is only ever shown by name: a type, a parser function, something of another package."""
+    """A value that is only shown by its name: a type, a parser function, an object of another package."""
 
     name: str
 
 
-# sys.maxsize is the engine machine's, which is 64 bit
+# sys.maxsize has the value of the engine's machine, which is 64 bit.
 WELL_KNOWN = {"sys.maxsize": 2**63 - 1, "argparse.SUPPRESS": "==SUPPRESS=="}
 
 
 def dotted(node: ast.AST) -> str:
-    """`a.b.c` of a name or attribute, "" of anything else."""
+    """Return `a.b.c` for a name or attribute; "" for any other node."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
@@ -75,7 +75,7 @@ def dotted(node: ast.AST) -> str:
 
 
 def bound_names(statement: ast.AST) -> list[str]:
-    """Names that a statement binds or changes in its own scope; "*" for a star import."""
+    """Return the names that a statement binds or changes in its own scope; "*" for a star import."""
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
         return [a.asname or a.name.split(".")[0] for a in statement.names]
     if isinstance(statement, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -94,9 +94,9 @@ MUTATORS = ("append", "extend", "add", "update")
 
 
 def flat(body: list[ast.stmt], conditional: bool = False) -> Iterator[ast.stmt]:
-    """Statements of a body with those inside `if` and `try`: a conditional import binds like any other.
+    """Return the statements of a body, including those inside `if` and `try`: a conditional import binds a name too.
 
-    A change of a list under an `if` is left out: the engine guards those by a setting that is off by default
+    Statements that change a list under an `if` are left out: a setting that is off by default guards them in the engine
     (`token_oracle` in the sampling backends).
     """
     for statement in body:

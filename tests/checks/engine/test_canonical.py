@@ -50,12 +50,12 @@ def test_of_two_spellings_the_last_one_counts_and_a_difference_is_an_error(
     canonical, [finding] = normalise(dict([dropped, kept]), load(version))
     assert list(canonical.values()) == [value]
     assert (finding.id, finding.severity, finding.subject) == ("flag-given-twice", severity, f"flag.{kept[0]}")
-    assert ("the last value silently wins" in finding.message) is (severity is Severity.ERROR)
-    assert f"--{dropped[0]} and --{kept[0]} are one option" in finding.message
+    assert ("SGLang silently uses the last value" in finding.message) is (severity is Severity.ERROR)
+    assert f"--{dropped[0]} and --{kept[0]} are names of one option" in finding.message
     assert finding.remedies[0].unset == (dropped[0],)
 
 
-def test_a_retired_switch_is_compared_by_the_value_it_stands_for() -> None:
+def test_a_retired_switch_is_compared_by_the_value_it_stores() -> None:
     schema = load("0.5.14")
     pairs: Mapping[str, list[tuple[str, FlagValue]]] = {
         "error": [("disable-piecewise-cuda-graph", True), ("cuda-graph-backend-prefill", "full")],

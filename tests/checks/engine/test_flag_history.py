@@ -1,4 +1,4 @@
-"""The life of flags and variables over the releases; the hand-written table of renames against the schemas."""
+"""The span of releases of flags and variables; the hand-written table of renames against the schemas."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_variable_has_a_span() -> None:
 
 
 @pytest.mark.parametrize("name", ["no-such-flag", "", "--model-path"])
-def test_what_no_release_has_has_no_span(name: str) -> None:
+def test_a_name_that_no_release_has_has_no_span(name: str) -> None:
     assert flag_span(name) is None and variable_span(name) is None and canonical_elsewhere(name) is None
 
 

@@ -1,4 +1,4 @@
-"""Schemas of releases: which one stands in for a version, and names of every era."""
+"""Schemas of releases: which schema is used for a version, and flag names of every era."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def test_every_release_loads_exactly(version: str) -> None:
 
 
 @pytest.mark.parametrize("asked", ["0.5.9.post7", "0.6.0", "main", ""])
-def test_a_schema_that_only_stands_in_says_for_what(asked: str) -> None:
+def test_a_schema_used_for_another_version_has_a_note(asked: str) -> None:
     schema = load(asked)
     release, note = nearest(asked)
     assert (schema.version, schema.exact, schema.note) == (release, False, note)
 
 
-def test_a_unique_beginning_stands_for_the_option() -> None:
+def test_a_unique_prefix_resolves_to_the_option() -> None:
     found = load("0.5.9").find("tp")
     assert (found.kind, found.name) == ("abbreviation", "tp-size")
 
@@ -67,7 +67,7 @@ def test_a_name_of_any_era_has_one_canonical_name(version: str, typed: str, cano
     assert load(version).canonical(typed) == canonical
 
 
-def test_a_name_nobody_knows_has_no_canonical_name() -> None:
+def test_an_unknown_name_has_no_canonical_name() -> None:
     assert load("0.5.9").canonical("no-such-flag-at-all") is None
 
 

@@ -1,4 +1,4 @@
-"""From a message or a frame back to the line of the engine that refused, and the conditions it stood under."""
+"""From a message or a frame to the statement in the engine that raised it, and its conditions."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_the_exception_named_in_the_log_is_preferred() -> None:
     assert [site.function for site in found] == ["raises"]
 
 
-def test_a_template_whose_pieces_stand_in_another_order_does_not_fit() -> None:
+def test_a_template_with_its_pieces_in_another_order_does_not_match() -> None:
     rows = [row(Site("ValueError", "first piece {x} second piece", (), "f", "srt/a.py", 1, 1))]
     assert SiteTable(release="9.9", exact=True, rows=tuple(rows)).lookup("second piece 1 first piece") == ()
 

@@ -1,4 +1,4 @@
-"""Which recorded release stands in for a version that is not recorded, and what is said about it."""
+"""Which recorded release is used for a version that is not recorded, and the note about it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ KNOWN = ("0.5.8", "0.5.9", "0.5.9.post1", "0.5.10", "0.6.0")
         ("0.3.0", "0.4.10"),
     ],
 )
-def test_an_unrecorded_version_takes_the_nearest_release_and_says_so(asked: str, taken: str) -> None:
-    assert nearest(asked) == (taken, f"{asked} is not recorded: {taken}, the nearest release, was taken for it")
+def test_an_unrecorded_version_uses_the_nearest_release_with_a_note(asked: str, taken: str) -> None:
+    assert nearest(asked) == (taken, f"{asked} is not recorded: {taken}, the nearest release, is used instead")
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,9 @@ def test_a_recorded_version_needs_no_note(version: str) -> None:
 @pytest.mark.parametrize(
     ("asked", "note"),
     [
-        ("", "engine version unknown: 0.6.0 was taken for it"),
-        ("main", "main is a build without a release number: 0.6.0 was taken for it"),
-        ("0.0.0.dev1+g0123456", "0.0.0.dev1+g0123456 is a build without a release number: 0.6.0 was taken for it"),
+        ("", "unknown engine version: 0.6.0 is used instead"),
+        ("main", "main is a build without a release number: 0.6.0 is used instead"),
+        ("0.0.0.dev1+g0123456", "0.0.0.dev1+g0123456 is a build without a release number: 0.6.0 is used instead"),
     ],
 )
 def test_without_a_release_number_the_newest_is_taken(asked: str, note: str) -> None:

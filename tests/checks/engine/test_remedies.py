@@ -46,7 +46,7 @@ def test_captured_names_are_filled_in() -> None:
     )
 
 
-def test_without_a_release_the_canonical_name_stands() -> None:
+def test_without_a_release_the_canonical_name_is_kept() -> None:
     [found] = fitting([Remedy(set={"mamba-radix-cache-strategy": "x"})], {}, {})
     assert list(found.set) == ["mamba-radix-cache-strategy"]
 

@@ -1,4 +1,4 @@
-"""What an argparse action does to a flag, standard or the engine's own, and which flags are on their way out."""
+"""The effect of an argparse action on a flag, standard or the engine's own, and which flags are deprecated."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_without_an_action_a_flag_stores_its_word() -> None:
         ("", "store", {}, False, None),
     ],
 )
-def test_a_flag_is_on_its_way_out_by_its_own_words_or_action(
+def test_a_flag_is_deprecated_by_its_own_help_or_action(
     text: str, action: str, got: dict[str, Any], deprecated: bool, instead: str | None
 ) -> None:
     assert deprecation(["--old"], text, Action(action), got) == (deprecated, instead)

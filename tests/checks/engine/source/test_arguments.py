@@ -1,4 +1,4 @@
-"""The command line out of small sources in all three styles: calls, annotated fields, namespaces of fields."""
+"""The command line from small sources in all three styles: calls, annotated fields, namespaces of fields."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_flag_that_mentions_a_deprecated_one_is_not_deprecated() -> None:
     assert _arguments(CALLS)["--other"]["deprecated"] is False
 
 
-def test_what_cannot_be_told_is_reported_and_not_guessed() -> None:
+def test_an_unresolved_value_is_reported_and_not_guessed() -> None:
     source = CALLS.replace("choices=ATTENTION)", "choices=compute(1))")
     document = read_arguments(_tree(source))
     assert [gap.split(":")[0] for gap in document["unresolved"]] == ["--attention-backend choices"]

@@ -1,4 +1,4 @@
-"""Environment variables of a small source: declared, only mentioned, or on their way out in each of four ways."""
+"""Environment variables of a small source: declared, only mentioned, or deprecated in each of four ways."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions as the engine writes its choices and defaults: what each is worth, and which are left unresolved."""
+"""Expressions in the forms of the engine's choices and defaults: their values, and the unresolved ones."""
 
 from __future__ import annotations
 
@@ -119,17 +119,17 @@ def test_an_expression_is_worth(text: str, value: object) -> None:
         "lambda: 1",
     ],
 )
-def test_a_form_that_is_not_known_is_said_to_be_unresolved(text: str) -> None:
+def test_an_unsupported_form_is_unresolved(text: str) -> None:
     with pytest.raises(Unresolved):
         worth(text)
 
 
 def test_an_unresolved_expression_names_its_file_and_line() -> None:
-    with pytest.raises(Unresolved, match=r"srt/main.py:1: IfExp"):
+    with pytest.raises(Unresolved, match=r"srt/main.py:1: unsupported IfExp"):
         worth("N if A else 1")
     with pytest.raises(Unresolved, match=r"srt/main.py:1: IndexError"):
         worth("A[9]")
-    with pytest.raises(Unresolved, match=r"srt/main.py: no value"):
+    with pytest.raises(Unresolved, match=r"srt/main.py: missing value"):
         evaluate(None, SCOPE)
 
 

@@ -1,4 +1,4 @@
-"""The whole document of a release: the shipped schemas against what argparse says itself, and the program's end."""
+"""The whole document of a release: shipped schemas against argparse itself, and the exit of the program."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ServerArgs:
 
 
 @pytest.mark.parametrize("version", sorted(TRUTH))
-def test_the_shipped_schema_is_what_argparse_says(version: str) -> None:
+def test_the_shipped_schema_agrees_with_argparse(version: str) -> None:
     shipped = json.loads((SHIPPED / f"{version}.json").read_text(encoding="utf-8"))["arguments"]
     ours = [
         [*(a.get(key) for key in ("flags", "dest", "choices", "nargs", "default")), a.get("type", "str")]
@@ -43,7 +43,7 @@ def test_the_truth_covers_every_release_with_a_schema_but_the_post_releases() ->
     assert {v for v in available() if ".post" not in v} == set(TRUTH)
 
 
-def test_a_document_holds_all_that_is_known_of_a_release() -> None:
+def test_a_document_contains_all_that_is_known_about_a_release() -> None:
     found = describe(source_tree({"srt/server_args.py": SOURCE, "version.py": "__version__ = '9.9'\n"}))
     assert list(found) == [
         "version", "origin", "style", "arguments", "unresolved", "environment", "requirements", "architectures",
@@ -51,7 +51,7 @@ def test_a_document_holds_all_that_is_known_of_a_release() -> None:
     assert (found["version"], found["arguments"][0]["flags"]) == ("9.9", ["--port"])
 
 
-def test_sites_are_told_only_when_they_are_asked_for() -> None:
+def test_sites_are_listed_only_on_request() -> None:
     [site] = describe(source_tree({"srt/server_args.py": SOURCE}), sites=True)["sites"]
     assert "the port is taken" in site and "ValueError" in site
 

@@ -1,4 +1,4 @@
-"""Version, requirements and architectures as a release states them itself."""
+"""Version, requirements and architectures as a release states them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program as one text: it runs on a bare interpreter, and holds every module of this folder in import order."""
+"""The program as one text: it runs on a bare interpreter, and contains every module of the package in import order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_bundled_program_runs_without_the_package(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["arguments"] == describe(from_root(str(tmp_path)))["arguments"]
 
 
-def test_the_bundled_program_says_in_one_line_that_there_is_no_engine(tmp_path: Path) -> None:
+def test_the_program_text_reports_a_missing_engine_in_one_line(tmp_path: Path) -> None:
     command = [sys.executable, "-I", "-", "--root", str(tmp_path)]
     done = subprocess.run(command, input=program_text(), capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 1

@@ -62,7 +62,7 @@ def test_a_package_is_its_init_file() -> None:
     assert Scope(above, "srt/deep/main.py").lookup("A") == 6
 
 
-def test_definitions_are_kept_with_the_file_they_stand_in() -> None:
+def test_definitions_are_kept_with_their_file() -> None:
     scope = scope_of("from sglang.srt.other import K, f\n", other="class K: pass\ndef f(): pass\n")
     found = scope.lookup("K"), scope.lookup("f")
     assert isinstance(found[0], Class) and isinstance(found[1], Function)
@@ -72,12 +72,12 @@ def test_definitions_are_kept_with_the_file_they_stand_in() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "no name A"),
+        ("", "unknown name A"),
         ("A += [1]\n", "A is never bound"),
-        ("from sglang.srt.absent import A\n", "no module srt/absent"),
-        ("from sglang.srt.other import A\n", "no name A"),
-        ("from sglang.srt.other import *\n", "no name A"),
-        ("syntax error here\n", "no name A"),
+        ("from sglang.srt.absent import A\n", "unknown module srt/absent"),
+        ("from sglang.srt.other import A\n", "unknown name A"),
+        ("from sglang.srt.other import *\n", "unknown name A"),
+        ("syntax error here\n", "unknown name A"),
     ],
 )
 def test_a_name_that_is_not_there_is_unresolved(text: str, complaint: str) -> None:

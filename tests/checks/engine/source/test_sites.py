@@ -138,7 +138,7 @@ def test_the_anchor_is_the_longest_literal_of_a_template(template: str, piece: s
     assert template[start : start + length] == piece
 
 
-def test_a_row_says_where_its_anchor_stands() -> None:
+def test_a_row_contains_the_position_of_its_anchor() -> None:
     written = row(Site("ValueError", "{a} is too large", ("a > 1", "b"), "C.f", "srt/a.py", 7, 9))
     assert written[ANCHOR_DIGITS:].split("\t") == [
         "srt/a.py", "7", "2", "C.f", "ValueError", "{a} is too large", "a > 1", "b",

@@ -1,4 +1,4 @@
-"""An engine's source wherever it lies: a checkout, site-packages, a wheel; what is not there or cannot be read."""
+"""An engine's source in a checkout, site-packages or a wheel; files that are missing or cannot be read."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ def test_metadata_is_that_of_the_wheel_or_beside_the_package(tmp_path: Path) -> 
     assert source_tree({}).metadata() is None
 
 
-def test_a_folder_or_file_that_is_no_engine_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"no srt/server_args.py below it"):
+def test_a_folder_or_file_that_is_not_an_engine_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"no srt/server_args.py in "):
         from_root(str(tmp_path))
     (tmp_path / "x.whl").write_text("no zip")
     for name in ("x.whl", "absent.whl"):
-        with pytest.raises(SourceError, match=f"{name}: not a readable wheel"):
+        with pytest.raises(SourceError, match=f"{name} is not a readable wheel"):
             from_wheel(str(tmp_path / name))
 
 

@@ -1,4 +1,4 @@
-"""Names in a syntax tree: what a node is called, what a statement binds, which statements of a body count."""
+"""Names in a syntax tree: the name of a node, the names that a statement binds, the statements of a body."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_statement_binds_or_changes_names(text: str, names: list[str]) -> None
     assert bound_names(ast.parse(text).body[0]) == names
 
 
-def test_a_body_is_read_with_what_stands_under_conditions_except_changes_of_lists() -> None:
+def test_a_body_includes_conditional_statements_except_changes_of_lists() -> None:
     body = ast.parse(
         "a = 1\nif x:\n    b = 2\n    L.append(3)\nelse:\n    c = 4\n"
         "try:\n    d = 5\n    M.append(6)\nexcept E:\n    e = 7\nelse:\n    f = 8\nM.append(9)\n"
