@@ -1,1 +1,1 @@
-"""Judgement on a log: incidents × patterns → Diagnosis."""
+"""Diagnose a log: match the patterns of the knowledge to its incidents, and make a Diagnosis."""

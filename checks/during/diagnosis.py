@@ -1,4 +1,4 @@
-"""One log → one Diagnosis: read, judge, word, in this order. Pure; opening files is the launcher's business."""
+"""Make one Diagnosis of one log: read, judge, word, in this order. Pure: the launcher opens the files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from checks.vocabulary import Diagnosis
 def diagnose_chunks(
     chunks: Iterable[bytes], index: Index, known: Mapping[str, Any] | None = None, engine: str = ""
 ) -> Diagnosis:
-    """The diagnosis of one log of any size; `known` and `engine` as in `reading.read`."""
+    """Return the diagnosis of one log of any size; `known` and `engine` as in `reading.read`."""
     return diagnose(read(scan(chunks, index.words), index, known, engine))
 
 
 def diagnose(reading: Reading) -> Diagnosis:
-    """The diagnosis of a log that was read; where it holds several starts, of the last one."""
+    """Return the diagnosis of a reading; of the last start if the log contains several."""
     starts = starts_of(reading)
     judged = [judge(start) for start in starts[-1 - MOST_SHOWN :]]
     return word(
@@ -32,11 +32,11 @@ def diagnose(reading: Reading) -> Diagnosis:
 
 
 def judge_chunks(chunks: Iterable[bytes], index: Index, known: Mapping[str, Any] | None = None) -> Judgement:
-    """The judgement on the last start of one log, with every hit; `known` as in `reading.read`."""
+    """Return the judgement on the last start of one log, with every hit; `known` as in `reading.read`."""
     return judge(starts_of(read(scan(chunks, index.words), index, known))[-1])
 
 
-def first_open(reading: Reading) -> Incident | None:
-    """The earliest failure of the last start that nothing explains; None when it is explained, or nothing failed."""
+def first_unexplained(reading: Reading) -> Incident | None:
+    """Return the earliest unexplained failure of the last start; None if there is none, or if a cause explains it."""
     judged = judge(starts_of(reading)[-1])
     return None if judged.rivals else next(iter(judged.open), None)

@@ -1,6 +1,6 @@
-"""A Judgement in words: every sentence of a Diagnosis is made here, and no decision is taken on one.
+"""Word a Judgement: this module writes every sentence of a Diagnosis, and no code decides anything by a sentence.
 
-`judgement` decides; remedies and reasons come from the knowledge, spelled for the release at hand.
+`judgement` decides; remedies and reasons come from the knowledge, with the flag names of the log's release.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ if TYPE_CHECKING:
     from checks.engine.raise_sites import RaiseSite
 
 FOREIGN = "this does not look like an SGLang log"
-INTERLEAVED = "ranks wrote over each other: some lines were attributed by guess"
+INTERLEAVED = "the output of several ranks is interleaved: the rank of some lines is a guess"
 HEADLESS = "the start of this traceback is missing"
 TAILLESS = "the end of this traceback is missing: the exception itself is not in the log"
-_MOST_CHARS = 300  # of a message that is quoted
-_DRAFT_FRAME = "/sglang/srt/speculative/"  # a frame of the draft model's worker
+_MOST_CHARS = 300  # longest part of a message that is quoted
+_DRAFT_FRAME = "/sglang/srt/speculative/"  # path of a frame in the draft model's worker
 
 
 def word(judged: Judgement, *, firsts: Sequence[int] = (), before: Sequence[Judgement] = ()) -> Diagnosis:
-    """The diagnosis of a judged start.
+    """Return the diagnosis of a judged start.
 
-    `firsts`: first line of each start where the log holds several; `before`: the judgements on the starts just before.
+    `firsts`: number of the first line of each start if the log contains several; `before`: the judgements on the
+    starts directly before the judged one.
     """
     cause, facts = judged.cause, judged.reading.facts
     site = None
@@ -58,28 +59,28 @@ def word(judged: Judgement, *, firsts: Sequence[int] = (), before: Sequence[Judg
     )
 
 
-def headline(found: Diagnosis) -> str:
-    """A diagnosis on one line: the cause by its id, else what its verdict is."""
-    match found.verdict:
-        case LogVerdict.CAUSE if found.cause:
-            return f"{found.cause.id}: {found.sentence}"
+def headline(diagnosis: Diagnosis) -> str:
+    """Return a diagnosis on one line: the id of the cause, or `none` or `unknown`, then the sentence."""
+    match diagnosis.verdict:
+        case LogVerdict.CAUSE if diagnosis.cause:
+            return f"{diagnosis.cause.id}: {diagnosis.sentence}"
         case LogVerdict.HEALTHY | LogVerdict.STOPPED | LogVerdict.STARTING:
-            return f"none: {found.sentence}"
+            return f"none: {diagnosis.sentence}"
         case _:
-            return f"unknown: {found.sentence}"
+            return f"unknown: {diagnosis.sentence}"
 
 
 def summary(incident: Incident) -> str:
-    """Exception and the first line of its message, or the line itself."""
+    """Return the exception with the first paragraph of its message, or the line itself; both with the line number."""
     part = incident.last
     if part and part.type:
-        return f"{part.type}{_said(incident, part)} (line {incident.line})"
+        return f"{part.type}{_message(incident, part)} (line {incident.line})"
     line = incident.lines[0 if incident.kind == "fatal" else -1]
     return f"{line.text.strip()[:200]} (line {incident.line})"
 
 
-def _said(incident: Incident, part: Raised) -> str:
-    """The message of an exception; where it has none, the function of the engine that raised it."""
+def _message(incident: Incident, part: Raised) -> str:
+    """Return the message of an exception; if it is empty, the engine function that raised the exception."""
     if part.paragraph:
         return f": {part.paragraph[:_MOST_CHARS]}"
     frame = engine_frame(incident)
@@ -96,9 +97,9 @@ def _sentence(judged: Judgement, site: RaiseSite | None) -> str:
         case LogVerdict.NOT_A_LOG:
             return f"{FOREIGN}, and nothing in it reports a failure"
         case LogVerdict.STOPPED:
-            return f"stopped on request (line {ending.stop}); nothing failed before"
+            return f"stopped on request (line {ending.stop}) without an earlier failure"
         case LogVerdict.HEALTHY:
-            return "serving; nothing failed"
+            return "serving without a failure"
         case LogVerdict.STARTING:
             return f"no failure so far{_in(phase)}{_moved(ending.last)}"
         case _:
@@ -107,45 +108,45 @@ def _sentence(judged: Judgement, site: RaiseSite | None) -> str:
 
 def _unknown(judged: Judgement, site: RaiseSite | None, phase: str) -> str:
     if site and judged.at:
-        return _refusal(judged.at, site)
+        return _rejection(judged.at, site)
     if judged.rivals:
-        one, other = judged.rivals
-        return f"ranks wrote over each other; the cause may be `{one}` or `{other}`"
+        first, second = judged.rivals
+        return f"the output of several ranks is interleaved; the cause may be `{first}` or `{second}`"
     if judged.open:
         return summary(judged.open[0])
     if judged.observed:
-        return f"{judged.observed} was observed, and nothing in the log explains it"
+        return f"`{judged.observed}` was observed, and the log does not explain it"
     return _silent_end(judged, phase)
 
 
 def _silent_end(judged: Judgement, phase: str) -> str:
     ending = judged.ending
     if ending.death:
-        return f"the engine went down{_in(phase)} (line {ending.death}) and the log does not say why"
+        return f"the engine died{_in(phase)} (line {ending.death}), and the log does not show why"
     if ending.stop:
-        return f"the engine had stopped answering (line {ending.stall}) when it was stopped"
-    return f"the engine stopped answering (line {ending.stall}) and did not go down{_moved(ending.last)}"
+        return f"the engine was already not responding (line {ending.stall}) when it was stopped"
+    return f"the engine stopped responding (line {ending.stall}) but did not exit{_moved(ending.last)}"
 
 
 def _in(phase: str) -> str:
     return f" in phase `{phase}`" if phase else ""
 
 
-def _refusal(incident: Incident, site: RaiseSite) -> str:
-    reason = " and ".join(f"`{condition}`" for condition in site.conditions[-3:]) or "it reached this line"
+def _rejection(incident: Incident, site: RaiseSite) -> str:
+    reason = " and ".join(f"`{condition}`" for condition in site.conditions[-3:]) or "execution reached this line"
     message = incident.last.paragraph[:_MOST_CHARS] if incident.last else ""
     quoted = f": {message}" if message else ""
-    return f"the engine refused because {reason} ({_place(site)}){quoted}"
+    return f"the engine raised this error because {reason} ({_place(site)}){quoted}"
 
 
 def _reason(site: RaiseSite) -> str:
     if not site.conditions:
         return ""
-    return f"Raised in {site.function} ({_place(site)}). All conditions that led there: " + "; ".join(site.conditions)
+    return f"Raised in {site.function} ({_place(site)}). Conditions that lead there: " + "; ".join(site.conditions)
 
 
 def _place(site: RaiseSite) -> str:
-    return f"{site.where} of {site.release}" if site.exact else f"near {site.where}, as {site.release} has it"
+    return f"{site.where} in SGLang {site.release}" if site.exact else f"near {site.where} in SGLang {site.release}"
 
 
 def _moved(last: Line | None) -> str:
@@ -170,7 +171,7 @@ def _match(hit: Hit) -> Match:
 
 
 def _matches(hits: Iterable[Hit], role: Role) -> tuple[Match, ...]:
-    """One match per id, with the evidence of its first hit."""
+    """Return one match per entry id, with the evidence of its first hit."""
     first: dict[str, Hit] = {}
     for hit in matching.by_role(hits, role):
         first.setdefault(hit.rule.entry, hit)
@@ -178,7 +179,7 @@ def _matches(hits: Iterable[Hit], role: Role) -> tuple[Match, ...]:
 
 
 def _notes(judged: Judgement) -> Iterator[str]:
-    """What the judgement could not rest on."""
+    """Report what limits the judgement: a foreign or incomplete log, an unknown release, skipped lines."""
     reading, incident = judged.reading, judged.at
     if reading.is_foreign and judged.verdict is not LogVerdict.NOT_A_LOG:
         yield FOREIGN
@@ -186,13 +187,13 @@ def _notes(judged: Judgement) -> Iterator[str]:
         yield from _incident_notes(incident)
     first = reading.milestones[0].phase if reading.milestones else ""
     if first not in ("", "import", "args", "distributed"):
-        yield f"the log starts in phase `{first}`: earlier lines, among them the engine's arguments, are missing"
+        yield f"the log starts in phase `{first}`: earlier lines, including the server args, are missing"
     version = str(reading.facts.get("engine.version") or "")
     if incident and parse_version(version) is None:
         known = f"`{version}` is not a release number" if version else "the log does not name the engine's release"
         yield f"{known}: remedies use the newest release's flag names; pass --engine to pick one"
     if reading.scanned.dropped_regions:
-        yield f"{reading.scanned.dropped_regions} repeated or middle parts of this noisy log were skipped"
+        yield f"skipped {reading.scanned.dropped_regions} parts of this noisy log: repetitions, or parts in its middle"
 
 
 def _incident_notes(incident: Incident) -> Iterator[str]:
@@ -206,27 +207,29 @@ def _incident_notes(incident: Incident) -> Iterator[str]:
 
 def _overcome_note(overcome: Sequence[Incident]) -> Iterator[str]:
     if overcome:
-        more = f" and {len(overcome) - 1} more" if len(overcome) > 1 else ""
-        yield f"the engine went on after {summary(overcome[0])}{more}"
+        count = f" and {len(overcome) - 1} more" if len(overcome) > 1 else ""
+        yield f"the engine kept serving after {summary(overcome[0])}{count}"
 
 
 def _starts_note(judged: Judgement, firsts: Sequence[int], before: Sequence[Judgement]) -> Iterator[str]:
-    """How many starts the log holds, at which lines, and how those before the judged one ended."""
+    """Report how many starts the log contains, at which lines, and how the starts before the judged one ended."""
     if not firsts:
         return
     shown = [*firsts[:1], "...", *firsts[-MOST_SHOWN:]] if len(firsts) > MOST_SHOWN + 1 else firsts
     complete = not judged.reading.scanned.dropped_regions
     count = f"{len(firsts)}" if complete else f"at least {len(firsts)}"
-    text = f"the log holds {count} starts, at lines {', '.join(map(str, shown))}; the last one was judged"
+    text = (
+        f"the log contains {count} starts, at lines {', '.join(map(str, shown))}; this diagnosis is about the last one"
+    )
     ends, last = [_end_of(item) for item in before], _end_of(judged)
     if set(ends) == {last}:
-        which = "the earlier ones" if len(before) == len(firsts) - 1 else f"the {len(before)} before it"
+        which = "the earlier starts" if len(before) == len(firsts) - 1 else f"the {len(before)} starts before it"
         yield f"{text}; {which} ended the same way"
         return
-    alike: dict[str, list[str]] = {}
+    starts_by_end: dict[str, list[str]] = {}
     for first, end in zip(firsts[-len(ends) - 1 : -1], ends, strict=True):
-        alike.setdefault(end, []).append(str(first))
-    yield f"{text}; before it: " + ", ".join(f"{end} (line {', '.join(at)})" for end, at in alike.items())
+        starts_by_end.setdefault(end, []).append(str(first))
+    yield f"{text}; earlier starts: " + ", ".join(f"{end} (line {', '.join(at)})" for end, at in starts_by_end.items())
 
 
 def _end_of(judged: Judgement) -> str:

@@ -1,6 +1,6 @@
-"""A reading → one Judgement: what it came to, in types alone. The sentences for it are made in `diagnosis_wording`.
+"""Judge one reading: verdict, cause, unexplained failures, as types. `diagnosis_wording` makes the sentences.
 
-Single messages mean nothing here; those are in `knowledge/`. Which hit names the cause is decided in `root_cause`.
+This module knows no message of the engine: `knowledge/` does. `root_cause` decides which hit names the cause.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ _NO_TROUBLE = ("", "none", "ok", "healthy", "crash")
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
-    """What one start of an engine came to."""
+    """The judgement on one start of an engine."""
 
     reading: Reading
     verdict: LogVerdict
     ending: Ending
     hits: tuple[Hit, ...]
     cause: Hit | None
-    rivals: tuple[str, ...]  # two causes that lines written over each other could mean; then `cause` is None
-    open: tuple[Incident, ...]  # failures that need an explanation and have none, earliest first
-    overcome: tuple[Incident, ...]  # failures that nothing explains and the engine survived
-    observed: str  # the trouble that a caller saw where the log shows none
+    rivals: tuple[str, ...]  # two causes that interleaved lines may mean; then `cause` is None
+    open: tuple[Incident, ...]  # unexplained failures, earliest first
+    overcome: tuple[Incident, ...]  # unexplained failures that the engine survived
+    observed: str  # the misbehaviour that a caller observed, if the log shows no failure
     phase: str
-    fingerprint: str  # the same for every run that fails alike; empty without a failure
+    fingerprint: str  # equal for all runs that fail in the same way; empty without a failure
 
     @property
     def at(self) -> Incident | None:
-        """The incident of the cause, else the earliest open one."""
+        """The incident of the cause, else the earliest unexplained one; None without either."""
         if self.cause and self.cause.incident >= 0:
             return self.reading.incidents[self.cause.incident]
         return next(iter(self.open), None)
 
 
 def judge(reading: Reading) -> Judgement:
-    """The judgement on one start."""
+    """Return the judgement on one start."""
     ending = read_ending(reading.scanned.lines, reading.incidents)
     hits = _hits(reading, reading.incidents, ending)
     cause, rivals = _agreed(reading, hits, ending)
@@ -88,26 +88,26 @@ def _hits(reading: Reading, incidents: Sequence[Incident], ending: Ending) -> li
 
 
 def _observed_trouble(facts: Facts) -> str:
-    """What a caller saw go wrong, or the engine reports of its own output: such a server is not called healthy."""
+    """Return misbehaviour that a caller observed or the engine reports about its output: it rules out `healthy`."""
     kind = str(facts.get("observed.kind") or "")
     return "" if kind.lower() in _NO_TROUBLE else kind
 
 
 def _agreed(reading: Reading, hits: Sequence[Hit], ending: Ending) -> tuple[Hit | None, tuple[str, ...]]:
-    """The cause, or two rivals.
+    """Return the cause, or two rivals.
 
-    Where ranks wrote over each other, lines were attributed by guess. The cause stands unless those lines, joined into
-    one incident, name a cause that no rank's own lines name.
+    The rank of interleaved lines is a guess. The cause holds unless these lines, joined into one incident, name a cause
+    that the lines of no single rank name.
     """
     cause = choose(reading.incidents, hits, ending)
     if cause is None or cause.incident < 0 or not reading.incidents[cause.incident].interleaved:
         return cause, ()
-    together = rejoined(reading.incidents)
-    other = choose(together, _hits(reading, together, ending), ending)
+    joined = rejoined(reading.incidents)
+    joined_cause = choose(joined, _hits(reading, joined, ending), ending)
     named = {best.rule.entry for rivals in by_incident(hits).values() if (best := decisive(rivals))}
-    if other is None or other.rule.entry in named:
+    if joined_cause is None or joined_cause.rule.entry in named:
         return cause, ()
-    return None, (cause.rule.entry, other.rule.entry)
+    return None, (cause.rule.entry, joined_cause.rule.entry)
 
 
 def _overcome(reading: Reading, hits: Sequence[Hit], ending: Ending) -> Iterator[Incident]:

@@ -1,4 +1,4 @@
-"""What a caller knows and what a log says about itself → the Facts that conditions of signatures see."""
+"""Merge what a caller knows with what a log shows into the Facts that the conditions of patterns see."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from checks.facts import launch_evidence as builder
 from checks.vocabulary import FlagValue, flag_key
 
 _WHOLE_LINE = 100
-"""Fewer arguments than any release has: the line is an excerpt and says nothing about the release."""
+"""Every release has more arguments than this. A shorter line is an excerpt and does not identify the release."""
 
 
-def merge(own: LogFacts, known: Mapping[str, Any], engine: str, phase: str) -> Facts:
-    """Facts of the launch behind a log. The caller goes first; the log fills what the caller left open."""
+def merge(log: LogFacts, known: Mapping[str, Any], engine: str, phase: str) -> Facts:
+    """Return the facts of the launch behind a log. The caller's values take precedence; the log adds missing ones."""
     case: dict[str, Any] = {name: value for name, value in known.items() if value}
-    version = engine or str(case.get("engine_version") or "") or own.engine or release_of(own.arguments)
+    version = engine or str(case.get("engine_version") or "") or log.engine or release_of(log.arguments)
     case["engine_version"] = version or None
-    case["flags"] = {**_asked(own.flags, version), **_flags(case.get("flags"))}
-    case["env"] = {**own.env, **_mapping(case.get("env"))}
-    case["observed"] = case.get("observed") or own.observed
-    case["gpu"] = {**own.gpu, **_mapping(case.get("gpu"))}
-    case["model"] = {**own.model, **_mapping(case.get("model"))}
+    case["flags"] = {**_without_defaults(log.flags, version), **_flags(case.get("flags"))}
+    case["env"] = {**log.env, **_mapping(case.get("env"))}
+    case["observed"] = case.get("observed") or log.observed
+    case["gpu"] = {**log.gpu, **_mapping(case.get("gpu"))}
+    case["model"] = {**log.model, **_mapping(case.get("model"))}
     facts, _ = builder.build(builder.from_case(case))
     return {**facts, "log.phase": phase}
 
 
 def release_of(arguments: Iterable[str]) -> str:
-    """The release whose arguments these are: the newest that brought one of them. Empty when they are too few."""
+    """Return the newest release that introduced one of these arguments; empty if there are too few of them."""
     names = [name.replace("_", "-") for name in arguments]
     if len(names) < _WHOLE_LINE:
         return ""
@@ -41,19 +41,19 @@ def release_of(arguments: Iterable[str]) -> str:
     return max(firsts, key=Version, default="")
 
 
-def _asked(flags: Mapping[str, FlagValue], version: str) -> dict[str, FlagValue]:
-    """Without what stands at the default of the release."""
+def _without_defaults(flags: Mapping[str, FlagValue], version: str) -> dict[str, FlagValue]:
+    """Drop the flags whose value is the default of the release."""
     schema = load(version)
-    found = {}
+    changed = {}
     for name, value in flags.items():
         flag = schema.find(name).flag
         if flag is None or str(flag.default) != str(value):
-            found[name] = value
-    return found
+            changed[name] = value
+    return changed
 
 
 def _flags(value: Any) -> dict[str, Any]:
-    """Flags of a caller, in the log's spelling, so that one flag is not there twice."""
+    """Return a caller's flags with the names that the log uses, so that no flag occurs under two names."""
     return {flag_key(str(name)): item for name, item in _mapping(value).items()}
 
 

@@ -1,7 +1,7 @@
-"""Incidents × rules → Hits: which signatures speak, where, how decisively.
+"""Match rules to incidents: which patterns of the knowledge match, on which incident, how decisively.
 
-A rule speaks when all its regexes stand in one incident and its conditions hold for the facts. Which Hit is the cause
-is decided in `diagnosis`.
+A rule matches if all its regexes match in one incident and its condition holds for the facts. `root_cause` decides
+which Hit is the cause.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _MAX_EVIDENCE = 8
 
 
 class Hit(Struct, frozen=True, kw_only=True):
-    """One rule that speaks, on one incident; without incident it rests on facts and scattered lines alone."""
+    """One rule that matches one incident; without an incident, it matches by facts and scattered lines alone."""
 
     rule: Rule
-    incident: int  # index; -1 without
+    incident: int  # index of the incident; -1 without one
     lines: tuple[Line, ...]  # the decisive lines, in order
     captures: Mapping[str, str] = field(default_factory=dict)
     matched_chars: int = 0
-    link: int = 0  # position in the chain of exceptions of its last decisive line; the root is 0
+    link: int = 0  # position of its last decisive line in the exception chain; the root is 0
 
     @property
     def decisiveness(self) -> tuple[int, int, int, int, int]:
-        """The larger, the better, among hits on one incident: weight first, then the root of a chain, then detail."""
+        """The rank among hits on one incident: weight first, then distance to the root of the chain, then detail."""
         names = self.rule.condition.names if self.rule.condition else frozenset()
         return (self.rule.weight, -self.link, self.matched_chars, len(self.rule.all), len(names))
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
-        """The decisive lines as evidence."""
+        """The first decisive lines, at most _MAX_EVIDENCE, as evidence."""
         return tuple(
             Evidence(text=line.text.strip()[:400], line=line.number, rank=line.rank, time=line.time)
             for line in self.lines[:_MAX_EVIDENCE]
@@ -50,7 +50,7 @@ class Hit(Struct, frozen=True, kw_only=True):
 
 
 def find(incidents: Sequence[Incident], index: Index, facts: Facts) -> list[Hit]:
-    """Every hit, in no particular order. Conditions on unknown facts do not hold."""
+    """Return every hit, in no particular order. Conditions on unknown facts do not hold."""
     places = _Places(incidents, index)
     version = facts.get("engine.version")
     hits: list[Hit] = []
@@ -64,7 +64,7 @@ def find(incidents: Sequence[Incident], index: Index, facts: Facts) -> list[Hit]
 
 
 class _Places:
-    """Where each regex stands: looked up once per regex, in the lines that hold a literal it needs."""
+    """The incidents that each regex matches: searched once per regex, only in lines with a literal it needs."""
 
     def __init__(self, incidents: Sequence[Incident], index: Index) -> None:
         self._incidents = incidents
@@ -72,15 +72,15 @@ class _Places:
         self._rows_with = _rows_with(index.literals, [line.text for _, line in self._lines])
         self._found: dict[str, dict[int, list[Line]]] = {}
         self._needs = index.needs
-        seen = frozenset(self._rows_with)
-        self._open = {regex for regex, need in index.needs.items() if not need or not seen.isdisjoint(need)}
+        present = frozenset(self._rows_with)
+        self._open = {regex for regex, need in index.needs.items() if not need or not present.isdisjoint(need)}
 
     def possible(self, rule: Rule) -> bool:
-        """Whether each of its regexes has a line to be tried on: rules out all but some ten of 800."""
+        """Whether each regex of a rule has a line to search. This rules out all but about ten of 800 rules."""
         return self._open.issuperset(rule.all) and self._open.issuperset(rule.anywhere)
 
     def of(self, rule: Rule) -> list[int]:
-        """The incidents on which a rule speaks; [-1] for one that needs no incident."""
+        """Return the incidents that a rule matches; [-1] for a rule that needs no incident."""
         if not all(self._hits(regex) for regex in (*rule.all, *rule.anywhere)):
             return []
         if not rule.all:
@@ -90,17 +90,17 @@ class _Places:
         return sorted(common.difference(*(self._hits(regex) for regex in rule.without)))
 
     def hit(self, rule: Rule, spot: int) -> Hit:
-        """The hit of a rule on an incident, with its evidence."""
+        """Return the hit of a rule on an incident, with its evidence."""
         chosen: dict[int, Line] = {}
         captures: dict[str, str] = {}
         chars = 0
         for regex in rule.all or rule.anywhere:
             lines = self._hits(regex).get(spot) or next(iter(self._hits(regex).values()))
-            found = compile_line(regex).search(lines[-1].text)
+            match = compile_line(regex).search(lines[-1].text)
             chosen[id(lines[-1])] = lines[-1]
-            if found:
-                chars += len(found.group(0))
-                captures.update({name: value for name, value in found.groupdict().items() if value})
+            if match:
+                chars += len(match.group(0))
+                captures.update({name: value for name, value in match.groupdict().items() if value})
         ordered = tuple(sorted(chosen.values(), key=lambda line: line.number))
         return Hit(
             rule=rule,
@@ -120,19 +120,19 @@ class _Places:
         return next((index for index, part in enumerate(incident.chain) if part.first <= last <= part.last), 0)
 
     def _hits(self, regex: str) -> dict[int, list[Line]]:
-        """Incident → its lines that a regex matches."""
+        """Return incident → lines of it that a regex matches."""
         if regex not in self._found:
-            found: dict[int, list[Line]] = {}
+            lines_by_incident: dict[int, list[Line]] = {}
             pattern = compile_line(regex) if (rows := self._rows(regex)) else None
             for row in rows:
                 number, line = self._lines[row]
                 if pattern and pattern.search(line.text):
-                    found.setdefault(number, []).append(line)
-            self._found[regex] = found
+                    lines_by_incident.setdefault(number, []).append(line)
+            self._found[regex] = lines_by_incident
         return self._found[regex]
 
     def _rows(self, regex: str) -> Sequence[int]:
-        """The lines in which a regex may match."""
+        """Return the indices of the lines in which a regex may match."""
         need = self._needs.get(regex)
         if not need:
             return range(len(self._lines))
@@ -140,28 +140,28 @@ class _Places:
 
 
 def _readable(incident: Incident) -> Iterator[Line]:
-    """The lines of an incident, and each message of several lines once more on one: patterns are matched by line."""
+    """Return the lines of an incident, and each multi-line message once more as one line: patterns match lines."""
     yield from incident.lines
     for part in incident.chain:
         if part.type and "\n" in part.message.strip() and (paragraph := part.paragraph):
-            own = incident.lines[part.first : part.last + 1]
-            head = next((line for line in own if part.type in line.text), own[-1])
+            own_lines = incident.lines[part.first : part.last + 1]
+            head = next((line for line in own_lines if part.type in line.text), own_lines[-1])
             yield replace(head, text=f"{part.type}: {paragraph}")
 
 
 def _rows_with(literals: Words, texts: Sequence[str]) -> dict[str, list[int]]:
-    """Literal → the texts that hold it, found in one pass over all of them."""
+    """Return literal → indices of the texts that contain it, from one pass over all texts."""
     encoded = [text.encode("utf-8", "replace") for text in texts]
     starts = list(accumulate((len(text) + 1 for text in encoded), initial=0))
-    found: dict[str, list[int]] = {}
+    rows_by_literal: dict[str, list[int]] = {}
     for literal, place in occurrences(literals, b"\n".join(encoded)):
-        rows = found.setdefault(literals.texts[literal], [])
+        rows = rows_by_literal.setdefault(literals.texts[literal], [])
         row = bisect_right(starts, place) - 1
         if not rows or rows[-1] != row:
             rows.append(row)
-    return found
+    return rows_by_literal
 
 
 def by_role(hits: Iterable[Hit], role: Role) -> list[Hit]:
-    """The hits of one role, earliest incident first."""
+    """Return the hits of one role, earliest incident first."""
     return sorted((hit for hit in hits if hit.rule.role is role), key=lambda hit: (hit.incident, hit.rule.entry))

@@ -1,14 +1,14 @@
-"""An unknown failure → the files of a new cause, ready for its author: patterns from its own words, the log beside.
+"""Propose the files of a new cause for an unexplained failure: patterns made from its text, and an excerpt of the log.
 
-Only text in and out; the launcher writes the folder. What may stand in such a file is in docs/knowledge.md, and
-`python -m checks.lint FOLDER` says what is still missing.
+Pure: text in, text out; the launcher writes the folder. docs/knowledge.md describes the format of the files, and
+`python -m checks.lint FOLDER` reports what is still missing.
 """
 
 from __future__ import annotations
 
 import re
 
-from checks.during.diagnosis import first_open
+from checks.during.diagnosis import first_unexplained
 from checks.during.diagnosis_wording import summary
 from checks.during.log.incidents import Incident
 from checks.during.log.lines import Line
@@ -16,24 +16,26 @@ from checks.during.reading import Reading
 from checks.during.unexplained import engine_frame, engine_path, fingerprint, phase_of
 
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+\Z")
-_CONTEXT_LINES = 12  # of the log before the failure, so that its phase can be seen
+_CONTEXT_LINES = 12  # log lines before the failure, which show its phase
 _MOST_LINES = 400
-_WORDS = 220  # characters of a message that go into a pattern
+_MESSAGE_CHARS = 220  # longest part of a message that goes into a pattern
 # What differs from run to run: quoted texts, paths, numbers.
 _VARYING = re.compile(r"'[^']*'|\"[^\"]*\"|(?:/[\w.@+-]+){2,}|\b0x[0-9a-f]+\b|\d+(?:\.\d+)*")
 
 
 class NothingOpen(ValueError):
-    """The log holds no failure without a known cause."""
+    """The log does not contain an unexplained failure."""
 
 
 def draft(reading: Reading, name: str) -> dict[str, str]:
-    """File name → text. Raises NothingOpen, and ValueError for a name that is no slug."""
+    """Return file name → text. Raises NothingOpen, and ValueError for a name that is not a slug."""
     if not NAME.match(name):
-        raise ValueError(f"`{name}` is no name for a cause: lower-case words joined by hyphens that say the bad state")
-    incident = first_open(reading)
+        raise ValueError(
+            f"`{name}` cannot name a cause: use two or more lower-case words joined by hyphens that name the bad state"
+        )
+    incident = first_unexplained(reading)
     if incident is None:
-        raise NothingOpen("every failure in this log has a known cause, or there is none")
+        raise NothingOpen("this log contains no failure, or only failures with a known cause")
     version = reading.facts.get("engine.version")
     log = f"match-{version or 'unknown-release'}.log"
     return {
@@ -44,32 +46,33 @@ def draft(reading: Reading, name: str) -> dict[str, str]:
 
 
 def excerpt(lines: tuple[Line, ...], incident: Incident) -> str:
-    """The failure as the log has it, with some lines before."""
-    wanted = {(line.number, line.text) for line in incident.lines}
+    """Return the log lines of the failure and at most _CONTEXT_LINES lines before it."""
+    own_lines = {(line.number, line.text) for line in incident.lines}
     before = [line for line in lines if line.number < incident.line][-_CONTEXT_LINES:]
-    rows = [*before, *(line for line in lines if (line.number, line.text) in wanted)][:_MOST_LINES]
+    rows = [*before, *(line for line in lines if (line.number, line.text) in own_lines)][:_MOST_LINES]
     return "".join(f"{_head(line)}{line.text}\n" for line in rows)
 
 
 def patterns(incident: Incident) -> list[str]:
-    """Regexes that the failure suggests: its message without what varies, and its innermost engine frame."""
+    """Return regexes for the failure: its message with wildcards for values, and its innermost engine frame."""
     part = incident.last
     if part is None or not part.type:
-        return [_generalised(incident.lines[-1].text.strip()[:_WORDS])]
+        return [_generalised(incident.lines[-1].text.strip()[:_MESSAGE_CHARS])]
     first = next((row.strip() for row in part.message.splitlines() if row.strip()), "")
-    said = _generalised(f"{part.type.rsplit('.', 1)[-1]}: {first}"[:_WORDS] if first else part.type.rsplit(".", 1)[-1])
+    kind = part.type.rsplit(".", 1)[-1]
+    message = _generalised(f"{kind}: {first}"[:_MESSAGE_CHARS] if first else kind)
     frame = engine_frame(incident)
     if frame is None:
-        return [said]
+        return [message]
     place = re.escape(engine_path(frame)).replace("\\/", "/").replace("\\-", "-")
-    return [said, rf'File ".*/{place}", line \d+, in {re.escape(frame.function)}']
+    return [message, rf'File ".*/{place}", line \d+, in {re.escape(frame.function)}']
 
 
 def _generalised(text: str) -> str:
     pieces, at = [], 0
-    for found in _VARYING.finditer(text):
-        pieces += [_escaped(text[at : found.start()]), _any(found[0])]
-        at = found.end()
+    for value in _VARYING.finditer(text):
+        pieces += [_escaped(text[at : value.start()]), _any(value[0])]
+        at = value.end()
     return "".join([*pieces, _escaped(text[at:])])
 
 
@@ -86,29 +89,27 @@ def _any(text: str) -> str:
 def _yaml(reading: Reading, incident: Incident, version: str | None) -> str:
     phase = phase_of(incident, reading.milestones)
     quoted = [f"'{pattern.replace(chr(39), chr(39) * 2)}'" for pattern in patterns(incident)]
-    wanted = ",\n         ".join(quoted)
+    regexes = ",\n         ".join(quoted)
     return f"""# Drafted from {summary(incident)[:150]!r}
 # fingerprint {fingerprint(incident, phase)}
 title: ''       # TODO the bad state in one line
-family: ''      # TODO as the other causes name theirs
+family: ''      # TODO one of the families that existing causes use
 phase: {phase or "serving"}
-engine: '{f">={version}" if version else ""}'     # TODO releases that can meet it; empty = all
+engine: '{f">={version}" if version else ""}'     # TODO affected releases; empty = all
 why: ''         # TODO what happens inside the engine, in two or three sentences
 during:
-  - all: [{wanted}]
-    weight: usual  # hint: fits several causes; decisive: leaves no doubt
+  - all: [{regexes}]
+    weight: usual  # hint: matches several causes; decisive: proves this cause
 remedies:
   - text: ''    # TODO what helps; then set, unset, env, unset-env, upgrade; one of run, require, inspect
-references: []  # TODO '{version or "0.5.10"}:srt/file.py:123', or a public address
+references: []  # TODO '{version or "0.5.10"}:srt/file.py:123', or a public URL
 """
 
 
 def _near_miss(incident: Incident) -> str:
     part = incident.last
     kind = part.type if part and part.type else "RuntimeError"
-    return (
-        f"Traceback (most recent call last):\n{kind}: another message, to be replaced by a real one that looks alike\n"
-    )
+    return f"Traceback (most recent call last):\n{kind}: replace this with a real, similar message of another cause\n"
 
 
 def _head(line: Line) -> str:

@@ -1,6 +1,6 @@
-"""Everything read from a log before it is judged: kept lines, incidents, phases, facts. The only builder of Reading.
+"""Build a Reading, everything that is read from a log before the judgement: kept lines, incidents, phases, facts.
 
-A log that several starts were written to is cut here, so that each start can be judged on its own.
+This module also cuts a log of several starts, so that `judgement` can judge each start separately.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from checks.during.unexplained import phase_by_frames
 
 
 class Reading(Struct, frozen=True, kw_only=True):
-    """One log, or one start of a log that holds several."""
+    """One log, or one start of a log that contains several."""
 
     scanned: Scanned
     incidents: tuple[Incident, ...]
@@ -33,30 +33,31 @@ class Reading(Struct, frozen=True, kw_only=True):
 
     @property
     def last_phase(self) -> str:
-        """The phase that the engine reached; empty when no line shows one."""
+        """The phase that the engine reached; empty if no line shows one."""
         return self.milestones[-1].phase if self.milestones else ""
 
     @property
     def is_foreign(self) -> bool:
-        """Whether no line looks like a line of an engine."""
+        """Whether no line looks like a line of an SGLang log."""
         return not self.milestones and not any(line.headed for line in self.scanned.lines)
 
 
 def read(scanned: Scanned, index: Index, known: Mapping[str, Any] | None = None, engine: str = "") -> Reading:
-    """The reading of one log.
+    """Return the reading of one log.
 
-    `known` is what a caller knows of the launch, in the form of a facts file: `{engine_version, gpu, model, flags, env,
-    packages, observed, host}`, all optional. It takes precedence over what the log says about itself.
+    `known` is what a caller knows about the launch, in the form of a facts file: `{engine_version, gpu, model, flags,
+    env, packages, observed, host}`, all optional. It takes precedence over the facts in the log. `engine` is a release
+    that takes precedence over both.
     """
     reached = phases.milestones(scanned.lines, index.phases)
     launch = server_args.read(scanned.lines)
-    found = incidents(scanned.lines)
-    facts = merge(launch, known or {}, engine, _phase(reached, found))
-    return Reading(scanned=scanned, incidents=found, milestones=reached, facts=facts, index=index)
+    all_incidents = incidents(scanned.lines)
+    facts = merge(launch, known or {}, engine, _phase(reached, all_incidents))
+    return Reading(scanned=scanned, incidents=all_incidents, milestones=reached, facts=facts, index=index)
 
 
 def starts_of(reading: Reading) -> tuple[Reading, ...]:
-    """The reading cut where an engine was started, in the order of the log; itself where there was one start."""
+    """Return one reading for each start of the engine, in the order of the log."""
     firsts = restarts.begins(reading.scanned.lines, reading.incidents)
     if len(firsts) < 2:
         return (reading,)
@@ -76,8 +77,8 @@ def _part(reading: Reading, first: int, end: int) -> Reading:
     )
 
 
-def _phase(reached: tuple[Milestone, ...], found: tuple[Incident, ...]) -> str:
-    """The phase that a log ends in: by its progress lines, else by the frames of its first failure."""
+def _phase(reached: tuple[Milestone, ...], all_incidents: tuple[Incident, ...]) -> str:
+    """Return the last phase of a log: by its milestones, else by the frames of its first failure."""
     if reached:
         return reached[-1].phase
-    return next((phase for item in found if (phase := phase_by_frames(item))), "")
+    return next((phase for item in all_incidents if (phase := phase_by_frames(item))), "")

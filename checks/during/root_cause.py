@@ -1,7 +1,7 @@
-"""Hits on incidents → the one that names the cause, and what stays open. Not the words: those are `diagnosis_wording`.
+"""Choose the hit that names the root cause, and list the failures that remain unexplained.
 
-Among hits on one failure, one that yields to another is set aside first; then the weight decides, then the root of the
-chain of exceptions, then the detail. docs/knowledge.md has an example.
+Among hits on one failure, those that yield to another hit drop out first; then the weight decides, then the distance
+to the root of the exception chain, then the detail. docs/knowledge.md has an example.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from checks.during.matching import Hit
 from checks.vocabulary import Role, Weight
 
 NEAR_LINES = 60
-"""How far from a crash an ordinary line may stand to be taken for its cause."""
+"""Greatest distance in lines between a crash and an ordinary line that may be its cause."""
 
 
 def choose(incidents: Sequence[Incident], hits: Iterable[Hit], ending: Ending) -> Hit | None:
-    """The hit that names the cause: on the earliest incident, there the most decisive one. None to abstain.
+    """Return the hit that names the cause: the most decisive hit on the earliest incident. None if none qualifies.
 
-    A line that is not a failure by itself names the cause of a crash only when the crash's own cause yields to it or
-    weighs less, or when the crash has no cause and is near.
+    A line that is not itself a failure names the cause of a crash only if the crash's own cause yields to it or has
+    less weight, or if the crash is unexplained and near.
     """
     hits = list(hits)
     placed = [
@@ -40,67 +40,69 @@ def choose(incidents: Sequence[Incident], hits: Iterable[Hit], ending: Ending) -
 
 
 def settled(hit: Hit, incidents: Sequence[Incident], ending: Ending) -> Hit:
-    """What only fails a request, or nothing, is no cause once the engine went on."""
+    """Return the hit as benign if its pattern fails a request or nothing at most, and the engine kept running."""
     if not hit.rule.fails or hit.incident < 0 or not ending.went_on(incidents[hit.incident]):
         return hit
     return replace(hit, rule=replace(hit.rule, role=Role.BENIGN))
 
 
 def _earliest(hits: Sequence[Hit], incidents: Sequence[Incident]) -> Hit | None:
-    """The earliest; a hint (a process was killed) only where nothing better is further down (who killed it)."""
+    """Return the earliest hit; a hint (a process was killed) only without a stronger hit later (what killed it)."""
     better = [hit for hit in hits if hit.rule.weight > Weight.HINT] or hits
     return min(better, key=lambda hit: _when(incidents[hit.incident]), default=None)
 
 
 def _weighs(hit: Hit, crash: Hit | None, incidents: Sequence[Incident], open_at: int) -> bool:
-    """Whether a cause seen on a single line stands against a crash that is explained, or is open, otherwise."""
+    """Whether a cause on a single line outranks the cause of the crash, or can explain an unexplained crash."""
     if crash:
-        standing = not_yielding((hit, crash))
-        return hit in standing and (crash not in standing or hit.rule.weight > crash.rule.weight)
+        remaining = not_yielding((hit, crash))
+        return hit in remaining and (crash not in remaining or hit.rule.weight > crash.rule.weight)
     near = abs(open_at - incidents[hit.incident].line) <= NEAR_LINES
     return hit.rule.weight is Weight.DECISIVE or not open_at or near
 
 
 def _is_past(incident: Incident, ending: Ending) -> bool:
-    """Whether it only followed a request to stop, or a check of health that failed and then did not."""
+    """Whether it only followed a request to stop, or is a failed health check that a later check passed again."""
     return ending.after_stop(incident) or (incident.kind == "line" and ending.overcome(incident))
 
 
 def by_incident(hits: Iterable[Hit]) -> dict[int, list[Hit]]:
-    """Index of an incident (-1 without one) → the hits on it."""
-    found: dict[int, list[Hit]] = {}
+    """Return index of an incident (-1 without one) → the hits on it."""
+    hits_by_incident: dict[int, list[Hit]] = {}
     for hit in hits:
-        found.setdefault(hit.incident, []).append(hit)
-    return found
+        hits_by_incident.setdefault(hit.incident, []).append(hit)
+    return hits_by_incident
 
 
 def not_yielding(rivals: Sequence[Hit]) -> list[Hit]:
-    """The rivals without those that yield to an entry among them. One is always left, since lint refuses circles."""
-    speaking = {hit.rule.entry for hit in rivals}
-    return [hit for hit in rivals if speaking.isdisjoint(hit.rule.yields_to)]
+    """Return the rivals that yield to none of the others. At least one remains, since lint rejects circles."""
+    entries = {hit.rule.entry for hit in rivals}
+    return [hit for hit in rivals if entries.isdisjoint(hit.rule.yields_to)]
 
 
 def decisive(rivals: Sequence[Hit]) -> Hit | None:
-    """The cause among the hits on one incident; None where it is benign, or a consequence that is known better."""
-    standing = not_yielding(rivals)
-    best = max((hit for hit in standing if hit.rule.role is Role.CAUSE), key=lambda hit: hit.decisiveness, default=None)
+    """Return the cause among the hits on one incident; None if a benign sign or a symptom outranks it."""
+    remaining = not_yielding(rivals)
+    best = max(
+        (hit for hit in remaining if hit.rule.role is Role.CAUSE), key=lambda hit: hit.decisiveness, default=None
+    )
     if best is None:
         return None
-    benign = max((hit.rule.weight for hit in standing if hit.rule.role is Role.BENIGN), default=0)
-    symptom = max((hit.rule.weight for hit in standing if hit.rule.role is Role.SYMPTOM), default=0)
+    benign = max((hit.rule.weight for hit in remaining if hit.rule.role is Role.BENIGN), default=0)
+    symptom = max((hit.rule.weight for hit in remaining if hit.rule.role is Role.SYMPTOM), default=0)
     return None if benign >= best.rule.weight or symptom > best.rule.weight else best
 
 
 def _observed(hits: Sequence[Hit]) -> Hit | None:
-    """Among causes that rest on facts alone: the heaviest, then most specific; two that are equal cancel out."""
+    """Return the heaviest, then most specific cause by facts alone; None if two different causes rank equal."""
 
     def rank(hit: Hit) -> tuple[int, int]:
         condition = hit.rule.condition
         return hit.rule.weight, len(condition.names) if condition else 0
 
-    standing = not_yielding(hits)
-    best = max(standing, key=rank, default=None)
-    if best is None or any(rank(hit) == rank(best) and hit.rule.entry != best.rule.entry for hit in standing):
+    remaining = not_yielding(hits)
+    best = max(remaining, key=rank, default=None)
+    if best is None or any(rank(hit) == rank(best) and hit.rule.entry != best.rule.entry for hit in remaining):
         return None
     return best
 
@@ -110,7 +112,7 @@ def _when(incident: Incident) -> tuple[str, int]:
 
 
 def unexplained(incidents: Sequence[Incident], hits: Iterable[Hit], ending: Ending) -> Iterator[Incident]:
-    """Incidents that would need an explanation and have none, earliest first."""
+    """Return the failures without an explanation, earliest first."""
     explained = {hit.incident for hit in hits if hit.rule.role is not Role.LEDGER}
     for number, incident in sorted(enumerate(incidents), key=lambda item: _when(item[1])):
         interrupted = incident.last and incident.last.type.rsplit(".", 1)[-1] in INTERRUPTS

@@ -1,4 +1,7 @@
-"""The knowledge folders → the Index that `signature_index` keeps as one document. Runs when the knowledge changed."""
+"""Build the Index from the knowledge folders; this runs after a change of the knowledge.
+
+`signature_index` defines the Index and stores it as one document.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from checks.during.log.word_search import prepared
 from checks.during.signature_index import Advice, Index, Rule
 from checks.vocabulary import Role
 
-# Fixed strings that every scan keeps: traceback markers, exit markers, and what a log says of its own launch.
+# Fixed strings that every scan keeps: traceback markers, exit markers, and strings that show facts of the launch.
 STRUCTURE = (
     "Traceback (most", '  File "', "Error", "Exception", "rror: ", "terminate called", "Fatal Python",
     "KeyboardInterrupt", ARGUMENTS, *EXIT_MARKERS,
@@ -30,9 +33,9 @@ STRUCTURE = (
 
 
 def build(root: Path = KNOWLEDGE, drafts: Iterable[Path] = ()) -> Index:
-    """The index of all folders and of drafts. Raises YamlError naming file, line and column of the first fault."""
-    found = [(load(folder), _document(folder)) for folder in (*folders(root), *drafts)]
-    rules = tuple(rule for entry, node in found for rule in _rules(entry, node))
+    """Return the index of all folders and of drafts. Raises YamlError with file, line and column of the first fault."""
+    entries_read = [(load(folder), _document(folder)) for folder in (*folders(root), *drafts)]
+    rules = tuple(rule for entry, node in entries_read for rule in _rules(entry, node))
     regexes = dict.fromkeys(regex for rule in rules for regex in (*rule.all, *rule.anywhere, *rule.without))
     needs = {regex: tuple(sorted(required_words.best(regex))) for regex in regexes}
     all_phases = phases.load(root)
@@ -44,7 +47,7 @@ def build(root: Path = KNOWLEDGE, drafts: Iterable[Path] = ()) -> Index:
         literals=prepared(sorted({literal for need in needs.values() for literal in need})),
         words=prepared(words),
         phases=tuple(map(_with_words, all_phases)),
-        advices={entry.id: Raw(_advice(entry)) for entry, _ in found if entry.role is Role.CAUSE},
+        advices={entry.id: Raw(_advice(entry)) for entry, _ in entries_read if entry.role is Role.CAUSE},
     )
 
 
@@ -91,5 +94,5 @@ def _check(rule: Rule, node: Node) -> None:
         except ValueError as error:
             raise YamlError(str(error), node.where) from error
     if not rule.all and not rule.anywhere and "observed." not in str(rule.when):
-        hint = "add `all`, or say in `when` what was observed"
-        raise YamlError(f"a pattern of {rule.entry} would hold for every log of such a launch", node.where, hint)
+        hint = "add `all`, or a condition on an `observed.` fact to `when`"
+        raise YamlError(f"a pattern of {rule.entry} would match every log of such a launch", node.where, hint)

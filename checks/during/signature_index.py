@@ -1,7 +1,6 @@
-"""The log side of the knowledge in one document: what diagnosing needs, without 250 YAML files.
+"""The part of the knowledge that a diagnosis needs, in one document instead of 250 YAML files.
 
-`signature_build` makes it from the folders; where it is kept between runs is the launcher's matter
-(`launcher.knowledge_cache`).
+`signature_build` makes it from the folders, and `launcher.knowledge_cache` stores it between runs.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     when: Any  # the condition as written, or None
     engine: tuple[EngineRange, EngineRange]  # of the entry and of the pattern
     weight: Weight
-    yields_to: tuple[str, ...]  # ids of entries, those of the entry and of the pattern together
+    yields_to: tuple[str, ...]  # ids of entries that take precedence, from the entry and from the pattern
     fails: str  # see catalog.Pattern
 
     @property
@@ -42,21 +41,21 @@ class Rule(Struct, frozen=True, kw_only=True):
 
 
 class Advice(Struct, frozen=True):
-    """What is said about a cause: why it happens, may hold {captured} names, and what helps, whatever the launch."""
+    """The texts on a cause: why it happens, with {captured} names as placeholders, and all remedies of any launch."""
 
     why: str
     remedies: tuple[Remedy, ...]
 
 
 class Index(Struct, frozen=True, kw_only=True, dict=True):
-    """Every rule, the words that lead to them, the phases, and what is said about a cause once it is found."""
+    """Every rule, the words that a scan looks for, the phases, and the advice on each cause."""
 
     rules: tuple[Rule, ...]
-    needs: Mapping[str, tuple[str, ...]]  # regex → literals one of which stands in each line it matches
-    literals: Words  # all of `needs`: looked for in the lines of incidents
-    words: Words  # that stand in all literals, but for ordinary ones: looked for in whole logs
+    needs: Mapping[str, tuple[str, ...]]  # regex → literals; each line it matches contains one of them
+    literals: Words  # all literals of `needs`, for the search in the lines of incidents
+    words: Words  # a cover of all literals except ordinary ones, for the scan of whole logs
     phases: tuple[Phase, ...]
-    advices: Mapping[str, Raw]  # cause → Advice, not read yet: a diagnosis wants one of 200
+    advices: Mapping[str, Raw]  # cause → Advice, decoded lazily: a diagnosis needs one of 200
 
     @cached_property
     def regexes(self) -> tuple[str, ...]:
@@ -64,15 +63,15 @@ class Index(Struct, frozen=True, kw_only=True, dict=True):
         return tuple(self.needs)
 
     def advice(self, entry: str) -> Advice:
-        """What is said about the cause of that id."""
+        """Return the advice on the cause with this id. Raises KeyError for an unknown id."""
         return msgspec.json.decode(self.advices[entry], type=Advice)
 
 
 def encode(index: Index) -> bytes:
-    """The document."""
+    """Return the index as a document."""
     return msgspec.json.encode(index)
 
 
 def decode(document: bytes) -> Index:
-    """The index in a document. Raises ValueError for one that is damaged, or was written by another release."""
+    """Return the index in a document. Raises ValueError if it is damaged, or written by another launcher release."""
     return msgspec.json.decode(document, type=Index)

@@ -1,4 +1,4 @@
-"""What can be said of a failure that no pattern explains: its phase, its fingerprint, where the engine raised it."""
+"""Describe a failure that no pattern explains: its phase, its fingerprint, and where the engine raised it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from checks.during.log.phases import Milestone
 if TYPE_CHECKING:
     from checks.engine.raise_sites import RaiseSite
 
-# the last `sglang/` counts: images build it in /sgl-workspace/sglang/python/sglang
+# The last `sglang/` of a path counts: images build SGLang in /sgl-workspace/sglang/python/sglang.
 _ENGINE_FILE = re.compile(r"(?:.*/)?(?:sglang/(srt/.+|[a-z_]+/.+|\w+\.py)|(sgl_kernel/.+))$")
 _MOST_SITES = 12
-_TELLING_CHARS = 30
-# A frame of an earlier row decides: graphs are captured, and batches run, by the functions that run forward passes.
+_SPECIFIC_CHARS = 30
+# The first matching row decides, because graph capture also calls the functions that run batches.
 _PHASE_FRAMES = tuple(
     (phase, re.compile(functions))
     for phase, functions in (
@@ -43,10 +43,7 @@ _IMPORTING = frozenset({"_find_and_load", "_call_with_frames_removed", "import_m
 
 
 def phase_of(incident: Incident, milestones: tuple[Milestone, ...]) -> str:
-    """The phase in which an incident happened: by what the engine had printed before, else by its frames.
-
-    Empty where neither shows one.
-    """
+    """Return the phase in which an incident happened: by earlier milestones, else by its frames; empty if unknown."""
     phase = phases.phase_at(milestones, incident.line)
     if phase not in ("", "import"):
         return phase
@@ -55,7 +52,7 @@ def phase_of(incident: Incident, milestones: tuple[Milestone, ...]) -> str:
 
 
 def phase_by_frames(incident: Incident) -> str:
-    """The phase that the frames of an incident show; empty where they show none."""
+    """Return the phase that the frames of an incident show; empty if they show none."""
     frames = [frame for part in incident.chain for frame in part.frames]
     functions = {frame.function for frame in frames}
     if incident.kind == "usage" or any(_is_argument_frame(frame) for frame in frames):
@@ -74,7 +71,10 @@ def _ends_in_import(incident: Incident) -> bool:
 
 
 def fingerprint(incident: Incident, phase: str) -> str:
-    """`type@file:function/phase` of the root exception and its innermost engine frame: the same in every run."""
+    """Return `type@file:function/phase` of the root exception and its innermost engine frame.
+
+    It is equal for all runs that fail in the same way. A failure without an exception gives `kind:text/phase`.
+    """
     part = next((item for item in incident.chain if item.type), None)
     if part is None:
         text = re.sub(r"[^A-Za-z_ ]+", "#", incident.lines[0].text)[:60].strip()
@@ -85,7 +85,7 @@ def fingerprint(incident: Incident, phase: str) -> str:
 
 
 def engine_frame(incident: Incident) -> Frame | None:
-    """The innermost frame in the engine's own code, of the root exception if it has one."""
+    """Return the innermost frame in the engine's own code: of the first exception from the root that has one."""
     for part in incident.chain:
         for frame in reversed(part.frames):
             if engine_path(frame):
@@ -94,15 +94,15 @@ def engine_frame(incident: Incident) -> Frame | None:
 
 
 def engine_path(frame: Frame) -> str:
-    """`srt/managers/scheduler.py` of a frame in the engine; empty elsewhere."""
-    found = _ENGINE_FILE.match(frame.file)
-    return (found[1] or found[2]) if found else ""
+    """Return the path inside the package, such as `srt/managers/scheduler.py`; empty for a frame of other code."""
+    path = _ENGINE_FILE.match(frame.file)
+    return (path[1] or path[2]) if path else ""
 
 
 def raise_site(incident: Incident, version: str | None) -> RaiseSite | None:
-    """Where the engine itself raised the exception of an incident, out of its own source; None when that is unknown.
+    """Return the statement in the engine's source that raised the exception of an incident; None if unknown.
 
-    Looked up by message, and by frame for an assert without one (only where the release is known: lines move).
+    The look-up is by message; by frame for an assert without a message, and only for a known release: lines move.
     """
     part = incident.last
     if part is None or not part.type or not part.frames or not engine_path(part.frames[-1]):
@@ -111,21 +111,21 @@ def raise_site(incident: Incident, version: str | None) -> RaiseSite | None:
 
 
 def _site(part: Raised, version: str) -> RaiseSite | None:
-    from checks.engine import raise_sites  # 5 MB of text: only when nothing else explains the log
+    from checks.engine import raise_sites  # loads 5 MB of text: only for an unexplained failure
 
     kind = part.type.rsplit(".", 1)[-1]
     frame = part.frames[-1]
-    if part.message:  # a catch-all template of another file fits many messages that the engine never wrote
-        found = raise_sites.lookup(version, part.paragraph, kind=kind, limit=_MOST_SITES)
+    if part.message:  # a generic template of another file would match many messages that it never wrote
+        sites = raise_sites.lookup(version, part.paragraph, kind=kind, limit=_MOST_SITES)
         return next(
-            (site for site in found if site.file == engine_path(frame) or _is_telling(site, part.paragraph)), None
+            (site for site in sites if site.file == engine_path(frame) or _is_specific(site, part.paragraph)), None
         )
     return raise_sites.at_frame(version, frame.file, frame.line, frame.function) if version else None
 
 
-def _is_telling(site: RaiseSite, message: str) -> bool:
-    """Whether most of a message is the template's own text, so that nothing else will have written it."""
+def _is_specific(site: RaiseSite, message: str) -> bool:
+    """Whether most of a message is the template's own text, so that another statement is unlikely to have raised it."""
     from checks.engine.raise_sites import literals
 
     fixed = sum(map(len, literals(site.message)))
-    return fixed >= _TELLING_CHARS and fixed >= 0.6 * len(message)
+    return fixed >= _SPECIFIC_CHARS and fixed >= 0.6 * len(message)

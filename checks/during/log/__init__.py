@@ -1,1 +1,1 @@
-"""From bytes to lines, incidents, phases and an ending: reading a log, not judging it."""
+"""Read a log, from bytes to lines, incidents, phases and an ending. The room above judges it."""

@@ -1,7 +1,7 @@
-"""Lines → drafts of incidents: which lines belong together, told by what stands in them and above them.
+"""Group lines into drafts of incidents, by the text of each line and the lines above it.
 
-Every unfinished traceback is kept, for ranks write into one file without locking. Which of them a line goes on with
-that names no rank is `untangle`; what the frames and messages of a draft are is `tracebacks`.
+Ranks write into one file without locking, so every unfinished traceback is kept. `interleaving` chooses the traceback
+that a line without a rank continues; `incidents` parses the frames and messages of a finished draft.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ _FATAL = re.compile(
     r"|what\(\): |Assertion .* failed|F\d{4} \d\d:\d\d"
 )
 _LIKELY_NOISE = re.compile(r"\S+:\d+: \w*Warning: |bash: line \d+: |(?:rc|RC)=\d+|Killed$|Terminated$|usage: ")
-_FOREIGN = re.compile(r"\S+:\d+:\d+ \[\d+\] NCCL |\[[WEI]\d|[WEIF]\d{4} ")  # NCCL, torch and glog write of their own
-_REACH = 400  # lines over which a traceback may be torn apart
-_NEAR = 60  # lines over which what is no frame is taken for the rest of one
+_FOREIGN = re.compile(r"\S+:\d+:\d+ \[\d+\] NCCL |\[[WEI]\d|[WEIF]\d{4} ")  # NCCL, torch and glog log directly
+_REACH = 400  # greatest distance in lines between parts of an interleaved traceback
+_NEAR = 60  # greatest distance at which a line that is not a frame still continues a traceback
 _MOST_STACKS = 32  # ranks that write at the same time
 
 
 class Draft(Struct):
-    """Lines that make one incident."""
+    """The lines of one incident while it is built."""
 
     kind: str
     lines: list[Line]
-    interleaved: bool = False  # some of its lines were attributed by guess
+    interleaved: bool = False  # whether some of its lines belong to it by guess
     headless: bool = False  # its first line is a frame: the start of the traceback is missing
-    ended: bool = False  # its exception line was seen
+    ended: bool = False  # its exception line was read
     stack: Stack = field(default_factory=Stack)
 
 
 class Builder:
-    """Lines one by one → drafts, in the order of their first lines."""
+    """Takes lines one by one and builds drafts, in the order of their first lines."""
 
     def __init__(self) -> None:
         self.drafts: list[Draft] = []
@@ -56,17 +56,17 @@ class Builder:
         self._known = Known()
 
     def add(self, line: Line) -> None:
-        """The next line."""
+        """Add the next line."""
         if line.number > self._previous + 1:
             self._open = None
         self._previous = line.number
         arguments = line.text.startswith(ARGUMENTS)  # a line of 10 kB that is neither a traceback nor fatal
         if arguments or is_new_process(line) or line.text.startswith("usage: "):
-            self._stacks.clear()  # what was cut off is not continued by another process
+            self._stacks.clear()  # another process does not continue a traceback that was cut off
         if line.headed:
             self._open = self._start("line" if arguments else _kind(line.text), line)
         else:
-            self._open = self._torn(line) or self._raw(line)
+            self._open = self._interleaved(line) or self._raw(line)
 
     def _start(self, kind: str, line: Line) -> Draft:
         draft = Draft(kind, [line])
@@ -76,8 +76,8 @@ class Builder:
             self._stacks = [*self._stacks[1 - _MOST_STACKS :], draft]
         return draft
 
-    def _torn(self, line: Line) -> Draft | None:
-        """The traceback that a line goes on with, where others stand between; None where nothing is torn apart."""
+    def _interleaved(self, line: Line) -> Draft | None:
+        """Add a line to the traceback that it continues across other tracebacks; None if none is interleaved."""
         part, text = _part(line.text), line.text
         if line.rank or line.stream or not (part == "chain" or self._others(line, _REACH)):
             return None
@@ -93,11 +93,11 @@ class Builder:
         return self._grow(draft, line, part)
 
     def _others(self, line: Line, reach: int) -> bool:
-        """Whether a traceback that is not the open one has no end yet."""
+        """Whether a traceback other than the open one is unfinished."""
         return any(not item.ended and item is not self._open and _distance(item, line) < reach for item in self._stacks)
 
     def _of_text(self, line: Line) -> Draft | None:
-        """The traceback that text without a form goes on with: a chain's words, its next start, or a message."""
+        """Return the traceback that free text continues: the text of a chain, its next start, or a message."""
         text = line.text
         near = [item for item in self._stacks if _distance(item, line) < _NEAR]
         if START in text:
@@ -107,7 +107,7 @@ class Builder:
         ended = [item for item in near if item.ended]
         latest = max(ended, key=lambda item: item.stack.moved, default=None)
         if latest is None or text.startswith(CHAIN):
-            return latest  # None: the open one, whose exception had another form than ours
+            return latest  # None: the text continues the open traceback, whose exception ERROR did not match
         return latest if self._open in near and text.strip() else None
 
     def _grow(self, draft: Draft, line: Line, part: interleaving.Part) -> Draft:
@@ -145,7 +145,7 @@ class Builder:
         return self._start(_raw_kind(text), line) if text.strip() else draft
 
     def _traceback(self, draft: Draft, line: Line) -> Draft | None:
-        """A raw line below a traceback: a frame, the exception, its message, a chained one, or something new."""
+        """Add a raw line below a traceback: a frame, the exception, its message, a chained one, or a new incident."""
         text = line.text
         if START in text:
             before = (item.text.lstrip(" |+") for item in draft.lines[-3:])
@@ -165,7 +165,7 @@ class Builder:
         return self._start("usage" if line.text.startswith("usage: ") else _raw_kind(line.text), line)
 
     def _resume(self, line: Line) -> Draft:
-        """A start, or a frame without one above it: the rest of a traceback that something else cut in two."""
+        """Handle a start, or a frame without one above it: the second part of a traceback that was cut in two."""
         if START in line.text:
             return self._start("traceback", line)
         for draft in reversed(self._stacks[-8:]):
@@ -178,7 +178,7 @@ class Builder:
         return draft
 
     def _of_process(self, line: Line) -> Draft | None:
-        """What a process wrote last, where each line says whose it is."""
+        """Return the latest draft of the process of a line, where each line names its process."""
         for draft in reversed(self.drafts[-_MOST_STACKS:]):
             if _process(draft.lines[0]) == _process(line):
                 return draft
@@ -190,12 +190,12 @@ def _kind(text: str) -> str:
 
 
 def is_new_process(line: Line) -> bool:
-    """Whether a line is the first that an engine's main process prints."""
+    """Whether a line is the first line that an engine's main process prints."""
     return NEW_PROCESS in line.text or line.text.startswith("nohup: ignoring input")
 
 
 def ends(text: str) -> bool:
-    """Whether a line below frames is the exception itself: it stands at the margin and is no frame."""
+    """Whether a line below frames is the exception itself: it is not indented, and it is not a frame."""
     return bool(text) and not text[0].isspace() and not FRAME.match(text) and ERROR.match(text) is not None
 
 

@@ -1,6 +1,6 @@
-"""Kept Lines → Incidents: tracebacks with their whole chain and message, usage errors, fatal blocks, single lines.
+"""Build Incidents from kept lines: tracebacks with chain and message, usage errors, fatal blocks, single lines.
 
-Which lines belong together is `drafts`. What a frame or a message means is no matter here; that is `signatures`.
+`incident_builder` decides which lines belong together; the patterns of the knowledge interpret frames and messages.
 """
 
 from __future__ import annotations
@@ -29,41 +29,41 @@ class Frame(Struct, frozen=True, kw_only=True):
 class Raised(Struct, frozen=True, kw_only=True):
     """One exception of a chain."""
 
-    type: str  # with its module when printed; empty when the end of the traceback is missing
-    message: str  # all its lines
+    type: str  # with its module if printed; empty if the end of the traceback is missing
+    message: str  # all lines of the message
     frames: tuple[Frame, ...]
     first: int  # indices into the incident's lines
     last: int
 
     @property
     def paragraph(self) -> str:
-        """The message up to its first blank line, on one line: engines break messages as their source is broken."""
+        """The message up to its first blank line, on one line: the engine breaks messages where its source does."""
         rows = takewhile(str.strip, self.message.strip().splitlines())
         return " ".join(" ".join(rows).split())
 
 
 class Incident(Struct, frozen=True, kw_only=True):
-    """Something that may have gone wrong: the unit in which signatures look for text."""
+    """A possible failure: the unit in which patterns match."""
 
     kind: str  # traceback | usage | fatal | line
     lines: tuple[Line, ...]
-    chain: tuple[Raised, ...] = ()  # the root first
-    interleaved: bool = False  # ranks wrote over each other: some of its lines were attributed by guess
-    headless: bool = False  # the start of this traceback is missing
+    chain: tuple[Raised, ...] = ()  # the exceptions, root first
+    interleaved: bool = False  # output of several ranks is interleaved: some of its lines belong to it by guess
+    headless: bool = False  # the start of the traceback is missing
 
     @property
     def line(self) -> int:
-        """Number of its first line."""
+        """The number of its first line."""
         return self.lines[0].number
 
     @property
     def time(self) -> str:
-        """Time of the record it belongs to."""
+        """The time of its record; empty if no line has one."""
         return next((line.time for line in self.lines if line.time), "")
 
     @property
     def rank(self) -> str:
-        """Rank that printed it."""
+        """The rank that printed it; empty if no line names one."""
         return next((line.rank for line in self.lines if line.rank), "")
 
     @property
@@ -73,12 +73,12 @@ class Incident(Struct, frozen=True, kw_only=True):
 
     @property
     def last(self) -> Raised | None:
-        """The exception that ended the process; None for lines."""
+        """The last exception of the chain, which ended the process; None for an incident without a traceback."""
         return self.chain[-1] if self.chain else None
 
 
 def incidents(lines: Iterable[Line]) -> tuple[Incident, ...]:
-    """Every incident in the order of its first line. Each line belongs to exactly one; blank ones may be dropped."""
+    """Return every incident in order of first lines. Each line belongs to exactly one, but blank lines may drop out."""
     builder = Builder()
     for line in _with_times(lines):
         builder.add(line)
@@ -86,19 +86,19 @@ def incidents(lines: Iterable[Line]) -> tuple[Incident, ...]:
 
 
 def raised(lines: tuple[Line, ...]) -> tuple[Raised, ...]:
-    """The exceptions of a traceback, root first."""
-    found: list[Raised] = []
+    """Return the exceptions of a traceback, root first."""
+    exceptions: list[Raised] = []
     begin = 0
     for index, line in enumerate(lines):
         if line.text.lstrip(" |+").startswith(CHAIN):
-            found.append(_raised(lines, begin, index))
+            exceptions.append(_raised(lines, begin, index))
             begin = index + 1
-    found.append(_raised(lines, begin, len(lines)))
-    return tuple(item for item in found if item.type or item.frames)
+    exceptions.append(_raised(lines, begin, len(lines)))
+    return tuple(item for item in exceptions if item.type or item.frames)
 
 
 def _with_times(lines: Iterable[Line]) -> Iterator[Line]:
-    """Raw lines get the time of the last record above them, so that incidents can be ordered."""
+    """Give raw lines the time of the last record above them, so that incidents can be ordered."""
     time = ""
     for line in lines:
         if line.headed:
@@ -118,7 +118,7 @@ def _finish(draft: Draft) -> Incident:
 
 
 def _as_headed(lines: list[Line]) -> tuple[Line, ...]:
-    """Raw lines below a record are of its rank and time, whatever stood between them in the log."""
+    """Give raw lines below a record its rank and time, even if lines of other records lie between them in the log."""
     head = lines[0]
     if not head.headed:
         return tuple(lines)
@@ -138,8 +138,8 @@ def _raised(lines: tuple[Line, ...], begin: int, end: int) -> Raised:
             error = index
     if error < 0:
         return Raised(type="", message="", frames=tuple(frames), first=begin, last=max(end - 1, begin))
-    found = ERROR.match(lines[error].text.lstrip(" |+"))
-    rest = [line.text for line in lines[error + 1 : end]]
-    message = "\n".join([(found["message"] or "") if found else "", *rest]).strip()
-    name = found["type"] if found else ""
+    match = ERROR.match(lines[error].text.lstrip(" |+"))
+    further_lines = [line.text for line in lines[error + 1 : end]]
+    message = "\n".join([(match["message"] or "") if match else "", *further_lines]).strip()
+    name = match["type"] if match else ""
     return Raised(type=name, message=message, frames=tuple(frames), first=begin, last=max(end - 1, begin))

@@ -1,9 +1,9 @@
-"""Which of several unfinished tracebacks a line belongs to, when processes write into one pipe line by line.
+"""Guess which of several unfinished tracebacks a line belongs to, when processes write into one pipe line by line.
 
-Nothing in such a line names its process. The evidence: a source line follows its `File` line; a frame is entered by the
-source line above it; `raise X` ends in `X`; ranks fail alike, so a step that was seen once is known. Where there is no
-evidence, the traceback that grew last continues. Building incidents is `incident_builder`; what does not depend on
-these guesses is found by `rejoined_tracebacks`.
+Such a line does not name its process. The evidence: a source line follows its `File` line; the source line above a
+frame calls its function; `raise X` ends in `X`; ranks fail in the same way, so a step of one rank is known for the
+others. Without evidence, the line continues the traceback that grew last. `incident_builder` builds the incidents;
+`rejoined_tracebacks` tests whether a cause depends on these guesses.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Part = Literal["start", "frame", "source", "marks", "error", "chain", "text"]
 _FRAME = re.compile(r'\s*(?:[|+ ]\s*)?(File "[^"]+", line \d+), in (.+)')
 _MARKS = re.compile(r"\s{4,}[~^ ]*[~^][~^ ]*$")
 _RAISE = re.compile(r"raise (?:\w+\.)*(\w+)")
-_BUILDS = re.compile(r"(?:[\w., ]+ = |return )?[A-Z][a-z]\w*\(")  # what makes an object fails inside
+_BUILDS = re.compile(r"(?:[\w., ]+ = |return )?[A-Z][a-z]\w*\(")  # a constructor call fails in a further frame
 _OUTERMOST = frozenset({"<module>", "run_scheduler_process", "run_detokenizer_process", "_bootstrap", "launch_server"})
 _IMPORTING = frozenset({"<module>", "_call_with_frames_removed", "_find_and_load"})
-_OPEN_CALLS = ("(*args", "**kwargs)", "func(", "fn(", "self.run(", "self._target(")  # a wrapper may enter anything
+_OPEN_CALLS = ("(*args", "**kwargs)", "func(", "fn(", "self.run(", "self._target(")  # a wrapper may call any function
 
 
 class Stack(Struct):
-    """How far one traceback has come. Lines are counted by the caller."""
+    """The state of one unfinished traceback. `moved` is the number of its last line, which the caller provides."""
 
     part: Part = "start"
     frame: str = ""
@@ -35,15 +35,15 @@ class Stack(Struct):
 
 
 class Known(Struct):
-    """Steps that were seen, so that the same traceback of another rank is recognised."""
+    """Steps that were read before, so that the same traceback of another rank is recognised."""
 
     sources: dict[str, str] = field(default_factory=dict)
     steps: set[tuple[str, str]] = field(default_factory=set)  # frame → next frame, or the exception's type
-    left: set[str] = field(default_factory=set)  # frames that some step leads away from
+    left: set[str] = field(default_factory=set)  # frames whose next step is known
 
 
 def part_of(text: str, error: bool) -> Part:
-    """What a line is in a traceback. `error`: it reads like an exception at the margin."""
+    """Return the role of a line in a traceback. `error`: the line looks like an unindented exception."""
     if _FRAME.match(text):
         return "frame"
     if error:
@@ -54,7 +54,7 @@ def part_of(text: str, error: bool) -> Part:
 
 
 def advance(stack: Stack, part: Part, text: str, known: Known, moved: int) -> None:
-    """Note that a line was added to a stack."""
+    """Update a stack and the known steps after a line was added."""
     stack.moved = moved
     if part in ("frame", "error"):
         step = _name(part, text)
@@ -70,7 +70,7 @@ def advance(stack: Stack, part: Part, text: str, known: Known, moved: int) -> No
 
 
 def owner(stacks: Sequence[Stack], part: Part, text: str, known: Known) -> int:
-    """The index of the stack that a line goes on with; -1 when it fits none of them."""
+    """Return the index of the stack that a line continues; -1 if it fits none."""
     ranked = [
         (score, stack.moved, index)
         for index, stack in enumerate(stacks)
@@ -79,14 +79,14 @@ def owner(stacks: Sequence[Stack], part: Part, text: str, known: Known) -> int:
     return max(ranked, default=(0, 0, -1))[2]
 
 
-# How strongly a line speaks for going on with a stack. Only the order matters, and that two proofs outweigh a doubt.
-SEEN_BEFORE = 6  # another rank took this very step
-RAISED_HERE = 5  # `raise X` ends in X, `assert` in an AssertionError, a source line is the one seen for this frame
-CALLED_HERE = 4  # the source line names the function that is entered
+# How well a line continues a stack. Only the order matters, and that two proofs outweigh one doubt.
+SEEN_BEFORE = 6  # another rank took exactly this step
+RAISED_HERE = 5  # `raise X` ends in X, `assert` in an AssertionError, the source line is the known one of this frame
+CALLED_HERE = 4  # the source line names the function of the frame
 MAY_LEAD_HERE = 3  # a constructor, an import, an index: the kind of line that leads to such a step
-MAY_CALL = 1  # a wrapper that may enter anything
+MAY_CALL = 1  # a wrapper that may call any function
 NO_SIGN = 0
-UNLIKELY = -1  # nothing in the source line leads there
+UNLIKELY = -1  # the source line does not lead to this step
 LEADS_ELSEWHERE = -2  # the source line leads to another kind of step, or another step from this frame is known
 NOT_AN_ASSERT = -3
 ENDS_HERE = -4  # the source line raises: no frame can follow
@@ -95,7 +95,7 @@ IMPOSSIBLE = -100
 
 
 def _fit(stack: Stack, part: Part, text: str, known: Known) -> int:
-    """How well a line goes on with a stack; IMPOSSIBLE when it cannot."""
+    """Return how well a line continues a stack; IMPOSSIBLE if it cannot."""
     match part:
         case "source":
             return _fits_source(stack, text, known)
@@ -123,7 +123,7 @@ def _fits_source(stack: Stack, text: str, known: Known) -> int:
 
 
 def _entered(stack: Stack, text: str) -> int:
-    """Whether the last source line of a stack calls the function of a frame."""
+    """Return how well the last source line of a stack explains a call of a frame's function."""
     frame = _FRAME.match(text)
     function = (frame[2] if frame else "").rsplit(".", 1)[-1]
     source = stack.source
@@ -132,19 +132,19 @@ def _entered(stack: Stack, text: str) -> int:
     if source.startswith(("raise ", "assert ")):
         return ENDS_HERE
     if not source:
-        return UNLIKELY  # its own source is still to come, unless the file could not be read
+        return UNLIKELY  # the source line of the last frame is still missing, unless its file could not be read
     if re.search(rf"\b{re.escape(function)}\b", source):
         return CALLED_HERE
     if function == "__init__" and re.search(r"\b[A-Z]\w*\(", source):
         return MAY_LEAD_HERE
     if function in _IMPORTING and "import" in source:
         return MAY_LEAD_HERE
-    wraps = any(call in source for call in _OPEN_CALLS) or function.strip("_") in source
-    return MAY_CALL if wraps else UNLIKELY
+    is_wrapper = any(call in source for call in _OPEN_CALLS) or function.strip("_") in source
+    return MAY_CALL if is_wrapper else UNLIKELY
 
 
 def _ended(stack: Stack, kind: str) -> int:
-    """Whether the last source line of a stack may raise an exception of a type."""
+    """Return how well the last source line of a stack explains an exception of a type."""
     source = stack.source
     raised = _RAISE.match(source)
     if raised:
@@ -164,6 +164,6 @@ def _ended(stack: Stack, kind: str) -> int:
 
 def _name(part: Part, text: str) -> str:
     if part == "frame":
-        found = _FRAME.match(text)
-        return found[1] if found else text.strip()
+        frame = _FRAME.match(text)
+        return frame[1] if frame else text.strip()
     return text.partition(":")[0].strip().rsplit(".", 1)[-1]

@@ -1,7 +1,7 @@
-"""Raw bytes of an engine log → Lines: time, rank and message apart, colour codes, container prefixes and bars removed.
+"""Parse raw bytes of an engine log into Lines: time, rank and message, without colour codes, prefixes and bars.
 
-One file holds several processes' output in four shapes (`[time RANKS] text`, `[time] LEVEL file.py:1: text`, uvicorn,
-raw). Not the search for what matters (`scan`), not the grouping into incidents (`tracebacks`).
+One file contains the output of several processes in four formats (`[time RANKS] text`, `[time] LEVEL file.py:1: text`,
+uvicorn, raw). `scan` searches for the lines that matter; `incidents` groups lines.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from msgspec import Struct
 from checks.catalog.engine_phrases import ARGUMENTS
 
 MAX_CHARS = 32_768
-"""Longest text kept of one line; `server_args=` takes 26 kB, usage texts 36 kB in many lines."""
+"""Longest text kept of one line. `server_args=` takes 26 kB; usage texts take 36 kB in many lines."""
 MAX_ARGS_CHARS = 262_144
 _TAIL_CHARS = 4_096
 _ARGUMENTS = ARGUMENTS.encode()
 
-# A record starts anywhere in a line: tqdm bars end without a newline and the next record is glued to them.
+# A record may start anywhere in a line: tqdm bars end without a newline, and the next record follows on the same line.
 _HEAD = re.compile(
     r"\[(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?)"
     r"(?P<rank>(?: (?:DP|PP|ATTN_CP|MOE_DP|TP|EP)\d+)*)\] ?"
@@ -30,8 +30,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _BAR = re.compile(r"\d+%\|[^|]*\|? *\d|\d+(?:\.\d+)?(?:it|ex)/s\]|\d+% Completed \|")
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: ?Z| ?[+-]\d\d:?\d\d)"
 _SYSLOG_NAME = r"\S{1,64} [^\s\[]{1,64}\[\d+\]: "
-# What collectors put in front of a line, by shape and in any order: docker compose, kubectl --timestamps/--prefix,
-# journald, srun --label, mpirun --tag-output, ray, vLLM's workers, dmesg. A stamp needs a zone, or it is the engine's.
+# Prefixes that log collectors add to a line, in any order: docker compose, kubectl --timestamps/--prefix, journald,
+# srun --label, mpirun --tag-output, ray, vLLM's workers, dmesg. A time stamp without a zone is the engine's own.
 _PREFIX = re.compile(
     rf"(?:[\[(]{_ISO}[\])]|{_ISO}(?: ?\|)?)(?: std(?:out|err) [FP]| {_SYSLOG_NAME[:-1]})? ?"
     r"|(?P<compose>[\w.-]{1,64}) *\| |(?P<task>\d{1,4}): |\[(?P<mpi>\d+,\d+)\]<std(?:out|err)>:"
@@ -40,25 +40,25 @@ _PREFIX = re.compile(
     r"|\((?P<worker>\w{1,64} pid=\d+)[^)]{0,64}\) (?:[A-Z]{4,8} \d\d-\d\d \d\d:\d\d:\d\d \[[\w./-]{1,64}:\d+\] )?"
 )
 _MOST_PREFIXES = 4
-# --log-requests: what users asked and what the model said is no word of the engine's
+# --log-requests: prompts and completions are not messages of the engine.
 _QUOTED = re.compile(r"(?:Receive|Finish): obj=|\{\"timestamp\": \"[^\"]{1,40}\", \"event\": \"request\.")
 _QUOTED_CHARS = 40
 _TORCH_RANK = re.compile(r"\[rank(\d+)\]: ?")
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """One line of a log, or one of the pieces that `\\r` or a glued record make of it."""
+    """One line of a log, or one of the pieces into which `\\r` or a record start in its middle cuts it."""
 
-    number: int  # from 1, counting newlines only, as an editor does
+    number: int  # from 1, counting only newlines, as an editor does
     text: str  # the message without time and ranks
     time: str = ""  # as printed; empty for raw lines
-    rank: str = ""  # "DP0 TP1", "rank3"; empty with one process
-    headed: bool = False  # it began with [time]
-    stream: str = ""  # the container, pod, task or worker that a collector put in front; empty without
+    rank: str = ""  # "DP0 TP1", "rank3"; empty with a single process
+    headed: bool = False  # whether it began with [time]
+    stream: str = ""  # container, pod, task or worker in a collector's prefix; empty without one
 
 
 def parse(raw: bytes, number: int) -> Iterator[Line]:
-    """The Lines of one newline-terminated piece of a log. Never raises; blank input gives one blank Line."""
+    """Return the Lines of one newline-terminated piece of a log. Never raises; blank input gives one blank Line."""
     if raw.startswith(b'{"') and len(raw) < MAX_ARGS_CHARS:
         raw = _unwrapped(raw)
     pieces = [piece for piece in raw.split(b"\r") if piece.strip()]
@@ -73,7 +73,7 @@ def parse(raw: bytes, number: int) -> Iterator[Line]:
 
 
 def is_record_start(data: bytes, start: int) -> bool:
-    """Whether the line that begins at `start` begins a record (cheap: for walking over neighbours of a hit)."""
+    """Whether the line at `start` begins a record. Cheap, for the walk over the lines around a hit."""
     head = data.find(b"[20", start, start + 96)
     return head >= 0 and data.find(b"\n", start, head) < 0
 
@@ -84,12 +84,12 @@ def is_bar(text: str) -> bool:
 
 
 def _unwrapped(raw: bytes) -> bytes:
-    """The text in a line of Docker's own log files, or of a collector's: one JSON object a line."""
+    """Return the text in a line of Docker's or a collector's log files, which contain one JSON object per line."""
     try:
-        found = json.loads(raw)
+        record = json.loads(raw)
     except (ValueError, RecursionError):
         return raw
-    text = next((found[key] for key in ("log", "message", "msg") if isinstance(found.get(key), str)), None)
+    text = next((record[key] for key in ("log", "message", "msg") if isinstance(record.get(key), str)), None)
     return raw if text is None else text.rstrip("\n").replace("\n", " ").encode("utf-8", "replace")
 
 
@@ -104,7 +104,7 @@ def _decode(raw: bytes) -> str:
 
 
 def _records(piece: str, number: int) -> Iterator[Line]:
-    """A piece cut where records begin; what stands before the first head is raw text or a container's prefix."""
+    """Cut a piece where records begin; the text before the first head is raw text or a container's prefix."""
     heads = list(_HEAD.finditer(piece)) if "[2" in piece else []
     heads = [head for index, head in enumerate(heads) if index == 0 or _glued(piece, head)]
     if heads and not _glued(piece, heads[0]):
@@ -121,7 +121,7 @@ def _records(piece: str, number: int) -> Iterator[Line]:
 
 
 def _prefix(text: str) -> tuple[int, str]:
-    """Where the prefixes of collectors end, and the container, pod, task or worker that they name."""
+    """Return where the prefixes of collectors end, and the container, pod, task or worker that they name."""
     end, stream = 0, ""
     for _ in range(_MOST_PREFIXES):
         prefix = _PREFIX.match(text, end)
@@ -133,7 +133,7 @@ def _prefix(text: str) -> tuple[int, str]:
 
 
 def _glued(piece: str, head: re.Match[str]) -> bool:
-    """A head in the middle counts when a bar or a container's prefix precedes it, not inside a quoted message."""
+    """Whether a head starts a record: after a progress bar or a prefix it does, inside a quoted message it does not."""
     lead = piece[: head.start()]
     return not lead.strip() or _prefix(lead)[0] > 0 or is_bar(lead) or lead.endswith(("]", "%", "s"))
 

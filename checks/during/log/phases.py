@@ -1,7 +1,6 @@
-"""Where in its start an engine is: one milestone table (`knowledge/phases`), lines in, phase out.
+"""Find the phase of an engine's life that its log lines show, by the table of milestones in `knowledge/phases`.
 
-Not a judgement on whether a phase takes too long: that needs a clock and evidence from the host
-(`launcher.run.progress`).
+`launcher.run.progress` decides whether a phase takes too long: that needs a clock and evidence from the host.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ from checks.during.log.lines import Line
 
 
 class Phase(Struct, frozen=True, kw_only=True):
-    """One stretch of an engine's life."""
+    """One phase of an engine's life."""
 
     id: str  # one of catalog.PHASES
     title: str
     order: int
-    patience: float  # seconds of silence that are still ordinary
-    doing: str  # what happens meanwhile, for people who wait
-    starts: tuple[str, ...]  # regexes of the lines that begin it
-    shown_by: tuple[str, ...] = ()  # regexes of lines that show it where no phase is known yet: the log begins late
-    words: tuple[str, ...] = ()  # one of which stands in each of these lines; empty: not worked out
+    patience: float  # seconds of silence that are still normal
+    doing: str  # what the engine does in this phase, for users who wait
+    starts: tuple[str, ...]  # regexes of the lines that begin the phase
+    shown_by: tuple[str, ...] = ()  # regexes of lines that show the phase in a log that begins after its first line
+    words: tuple[str, ...] = ()  # each line that these regexes match contains one of them; empty: not computed
 
 
 class Milestone(Struct, frozen=True, kw_only=True):
@@ -41,8 +40,8 @@ class Milestone(Struct, frozen=True, kw_only=True):
 
 
 def load(root: Path = KNOWLEDGE) -> tuple[Phase, ...]:
-    """Every phase in order. Raises YamlError."""
-    found = []
+    """Return every phase in order. Raises YamlError."""
+    loaded = []
     for path in sorted((root / "phases").glob("*.yaml")):
         node = read(path, f"phases/{path.name}")
         node.mapping(["title", "order", "patience", "doing", "starts", "shown-by"])
@@ -58,8 +57,8 @@ def load(root: Path = KNOWLEDGE) -> tuple[Phase, ...]:
             starts=_patterns(node.need("starts")),
             shown_by=_patterns(shown) if shown is not None else (),
         )
-        found.append(phase)
-    return tuple(sorted(found, key=lambda phase: phase.order))
+        loaded.append(phase)
+    return tuple(sorted(loaded, key=lambda phase: phase.order))
 
 
 def _patterns(node: Node) -> tuple[str, ...]:
@@ -73,12 +72,12 @@ def _patterns(node: Node) -> tuple[str, ...]:
 
 @cache
 def all_phases() -> tuple[Phase, ...]:
-    """The phases of the knowledge that comes with this program."""
+    """Return the phases of the knowledge that ships with this program."""
     return load()
 
 
 def phase_of(text: str, phases: Iterable[Phase]) -> Phase | None:
-    """The phase that a line begins; None for ordinary lines."""
+    """Return the phase that a line begins; None for ordinary lines."""
     for phase in phases:
         if any(compile_line(pattern).search(text) for pattern in phase.starts):
             return phase
@@ -93,20 +92,22 @@ def _shown(text: str, phases: Iterable[Phase]) -> Phase | None:
 
 
 def milestones(lines: Iterable[Line], phases: tuple[Phase, ...]) -> tuple[Milestone, ...]:
-    """The lines that began a phase, in order; a draft model's second round of loading shows as a step back."""
+    """Return the lines that began a phase, in order. The load of a draft model appears as a step back to `weights`."""
     words = tuple(word for phase in phases for word in phase.words) if all(phase.words for phase in phases) else ("",)
-    found: list[Milestone] = []
+    reached: list[Milestone] = []
     for line in lines:
         if not any(word in line.text for word in words):
             continue
-        now = found[-1].phase if found else ""
-        phase = phase_of(line.text, phases) or (None if now else _shown(line.text, phases))
-        again = phase is not None and phase.id == "args" and now not in ("", "import")  # each rank says it once more
-        if phase and phase.id != now and not again:
-            found.append(Milestone(phase=phase.id, line=line.number, time=line.time))
-    return tuple(found)
+        current = reached[-1].phase if reached else ""
+        phase = phase_of(line.text, phases) or (None if current else _shown(line.text, phases))
+        again = (
+            phase is not None and phase.id == "args" and current not in ("", "import")
+        )  # each rank repeats this line
+        if phase and phase.id != current and not again:
+            reached.append(Milestone(phase=phase.id, line=line.number, time=line.time))
+    return tuple(reached)
 
 
-def phase_at(found: tuple[Milestone, ...], line: int) -> str:
-    """The phase that was running when a line was printed; empty before the first milestone."""
-    return next((item.phase for item in reversed(found) if item.line <= line), "")
+def phase_at(reached: tuple[Milestone, ...], line: int) -> str:
+    """Return the phase in which a line was printed; empty before the first milestone."""
+    return next((item.phase for item in reversed(reached) if item.line <= line), "")

@@ -1,7 +1,7 @@
-"""The command with which an engine was started, where a log or a report quotes it: flags and variables.
+"""Read flags and variables from the launch command that a log or a report quotes.
 
-`VAR=x python3 -m sglang.launch_server --tp 4`, `sglang serve`, `export VAR=x`, `docker run -e VAR=x`, also behind shell
-prompts and over continued lines. What the engine itself says (`server_args`) goes first.
+Recognised are `VAR=x python3 -m sglang.launch_server --tp 4`, `sglang serve`, `export VAR=x`, `docker run -e VAR=x`,
+also after shell prompts and over continued lines. The `server_args=` line of the engine takes precedence.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from checks.vocabulary import FlagValue
 _PROGRAM = re.compile(r"(?:python[\d.]* -m |/|^|[ \"'])sglang(?:\.launch_server| serve)\b(?=[ \\]|$)")
 _EXPORT = re.compile(r"^\W{0,4}export ([A-Z][A-Z0-9_]*)=(\S+)")
 _ASSIGNMENT = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)", re.DOTALL)
-_SHELL = re.compile(r"\d?>|[|&;]")  # what follows is no argument of the engine
+_SHELL = re.compile(r"\d?>|[|&;]")  # words after it are not arguments of the engine
 _MAX_CHARS = 8_192
 _MAX_LINES = 60  # of one continued command
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """What it gives; names of flags without dashes, as typed."""
+    """The flags and variables of a command; names of flags are without dashes, as typed."""
 
     flags: Mapping[str, FlagValue] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
 
 
 def read(lines: Iterable[Line]) -> Command:
-    """The last command that starts an engine, and every exported variable."""
+    """Return the flags of the last command that starts an engine, its variables, and every exported variable."""
     flags: dict[str, FlagValue] = {}
     env: dict[str, str] = {}
     for text in _joined(line.text for line in lines if not line.headed):
@@ -46,7 +46,7 @@ def read(lines: Iterable[Line]) -> Command:
 
 
 def _joined(texts: Iterable[str]) -> Iterator[str]:
-    """Lines, with those that end with a backslash put together."""
+    """Join lines that end with a backslash to the next line."""
     held: list[str] = []
     for text in texts:
         held.append(text.rstrip()[:_MAX_CHARS])
@@ -68,8 +68,8 @@ def _words(text: str) -> list[str]:
 
 def _assigned(words: Iterable[str]) -> Iterator[tuple[str, str]]:
     for word in words:
-        if found := _ASSIGNMENT.fullmatch(word.removeprefix("--env=")):
-            yield found[1], found[2]
+        if assignment := _ASSIGNMENT.fullmatch(word.removeprefix("--env=")):
+            yield assignment[1], assignment[2]
 
 
 def _flags(words: Iterable[str]) -> Iterator[tuple[str, FlagValue]]:

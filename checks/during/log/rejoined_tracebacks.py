@@ -1,7 +1,7 @@
 """Second opinion on interleaved tracebacks: join those that overlap, and see whether the same cause is found.
 
-Ranks write into one file without locking. Where a line does not say whose it is, `interleaving` attributes it by guess;
-a cause that both the separated and the joined lines name does not depend on that guess (`judgement`).
+Ranks write into one file without locking. `interleaving` guesses the traceback of a line that names no rank; a cause
+that both the separated and the joined lines name does not depend on that guess (`judgement`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from checks.during.log.incidents import Incident, raised
 
 
 def rejoined(incidents: Sequence[Incident]) -> tuple[Incident, ...]:
-    """The same lines, with overlapping tracebacks as one incident where any of them is interleaved; in order."""
+    """Return the incidents in order, with overlapping tracebacks joined into one where any of them is interleaved."""
     result: list[Incident] = []
     overlapping: list[Incident] = []
     for incident in incidents:

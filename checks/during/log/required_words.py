@@ -1,7 +1,7 @@
-"""Which words must stand in a line before a pattern can match it: the prefilter that makes scanning fast.
+"""Compute the words that a line must contain for a pattern to match: the prefilter that makes scanning fast.
 
-Works on the parse tree of `re`, when the index of the knowledge is built; nothing here runs on log text. Patterns that
-ignore case have no such words: `line_patterns` rejects them.
+This works on the parse tree of `re` while the index of the knowledge is built; it never runs on log text.
+`word_search` searches for the words. A pattern that ignores case would have none: `line_patterns` rejects it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 Requirement: TypeAlias = frozenset[str]
-"""Alternatives, one of which stands in every matching line."""
+"""Alternatives: every matching line contains one of them."""
 
 MIN_CHARS = 4
 
-# Lines that a busy server prints by the million. A word of theirs would stop the scan at each of them.
+# Lines that a busy server prints by the million. A word from them would stop the scan at each of these lines.
 ORDINARY = (
     "Prefill batch. Prefill batch, #new-seq: #new-token: #cached-token: full token usage: swa token usage: mamba num: "
     "mamba usage: #running-req: #queue-req: #pending-token: input throughput (token/s): "
@@ -27,37 +27,37 @@ ORDINARY = (
 
 
 def requirements(pattern: str) -> tuple[Requirement, ...]:
-    """Every requirement of a regex, in order; empty when nothing is certain (all of it optional)."""
+    """Return every requirement of a regex, in order; empty if all of the regex is optional."""
     parsed = re._parser.parse(pattern)  # type: ignore[attr-defined]  # private, stable since 3.11; lint covers it
     return tuple(_sequence(parsed))
 
 
 def best(pattern: str) -> Requirement:
-    """The requirement that lets the fewest lines through; empty when there is none."""
+    """Return the requirement that the fewest lines meet; empty if there is none."""
     usable = [need for need in requirements(pattern) if min(map(len, need)) >= 2]
     return max(usable, key=_selectivity, default=frozenset())
 
 
 def cover(needs: Iterable[Requirement]) -> tuple[str, ...]:
-    """A small set of words such that each alternative of each requirement contains one of them (greedy cover).
+    """Return a small set of words such that each alternative of each requirement contains one (greedy cover).
 
-    A literal that ordinary lines hold too has no word here: its pattern is only tried on lines kept for another reason.
+    A literal that ordinary lines also contain has no word: its pattern is only tried on lines kept for another reason.
     """
-    open_literals = {literal for need in needs for literal in need}
+    uncovered = {literal for need in needs for literal in need}
     containing: dict[str, set[str]] = {}
-    for literal in open_literals:
+    for literal in uncovered:
         for word in _words(literal):
             containing.setdefault(word, set())
     for word, literals in containing.items():
-        literals.update(literal for literal in open_literals if word in literal)
+        literals.update(literal for literal in uncovered if word in literal)
     chosen = []
-    while open_literals:
-        word = max(sorted(containing), key=lambda name: (len(containing[name] & open_literals), len(name)), default="")
-        if not word or not containing[word] & open_literals:
+    while uncovered:
+        word = max(sorted(containing), key=lambda name: (len(containing[name] & uncovered), len(name)), default="")
+        if not word or not containing[word] & uncovered:
             break
         chosen.append(word)
-        open_literals -= containing.pop(word)
-    return tuple(sorted({*chosen, *(literal for literal in open_literals if literal not in ORDINARY)}))
+        uncovered -= containing.pop(word)
+    return tuple(sorted({*chosen, *(literal for literal in uncovered if literal not in ORDINARY)}))
 
 
 def _selectivity(need: Requirement) -> tuple[bool, int, int]:
@@ -65,7 +65,7 @@ def _selectivity(need: Requirement) -> tuple[bool, int, int]:
 
 
 def _words(literal: str) -> list[str]:
-    """Parts of a literal that may stand for it: its words, or all of it when they are short or ordinary."""
+    """Return the parts of a literal that can represent it: its words, or the literal if they are short or ordinary."""
     words = [
         word for word in re.findall(r"[A-Za-z_][\w.-]+", literal) if len(word) >= MIN_CHARS and word not in ORDINARY
     ]
@@ -73,7 +73,7 @@ def _words(literal: str) -> list[str]:
 
 
 def _sequence(items: Iterable[Any]) -> list[Requirement]:
-    found: list[Requirement] = []
+    needs: list[Requirement] = []
     run: list[str] = []
     for operator, argument in items:
         name = str(operator)
@@ -82,11 +82,11 @@ def _sequence(items: Iterable[Any]) -> list[Requirement]:
             continue
         if name == "AT":
             continue
-        found.extend(_literal(run))
+        needs.extend(_literal(run))
         run.clear()
-        found.extend(_compound(name, argument))
-    found.extend(_literal(run))
-    return found
+        needs.extend(_compound(name, argument))
+    needs.extend(_literal(run))
+    return needs
 
 
 def _compound(name: str, argument: Any) -> list[Requirement]:
@@ -108,10 +108,11 @@ def _branch(branches: Sequence[Iterable[Any]]) -> list[Requirement]:
         options = _sequence(branch)
         if not options:
             return []
-        best_one: Requirement = max(options, key=_selectivity)
-        chosen.update(best_one)
+        strictest: Requirement = max(options, key=_selectivity)
+        chosen.update(strictest)
     return [frozenset(chosen)]
 
 
 def _literal(run: Sequence[str]) -> list[Requirement]:
+    """Return the requirement of consecutive literals."""
     return [frozenset({"".join(run)})] if run else []

@@ -1,7 +1,7 @@
-"""Where an engine was started, in a log that several starts were written to: `>>`, nohup.out, a supervisor.
+"""Find where each start of an engine begins in a log of several starts: `>>`, nohup.out, a supervisor.
 
-A start shows as its `server_args=` line, or, where it got no further than its arguments, as a usage error or as a
-traceback of the main process. Ranks and nodes of one launch are one start. Why a start ended is `diagnosis`.
+The sign of a start is its `server_args=` line or, if it failed before that line, a usage error or a traceback of the
+main process. All ranks and nodes of one launch are one start. `diagnosis` explains why a start ended.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ _USAGE = re.compile(r"usage: .*(?:sglang|launch_server)|(?:sglang|launch_server)
 _MAIN = re.compile(r'\s*File "(?:[^"]*/)?(?:launch_server|__main__|sglang)(?:\.py)?", line \d+, in <module>')
 _ARGUMENTS = frozenset({"prepare_server_args", "from_cli_args", "resolve_once", "run_resolution_pipeline"})
 MOST_SHOWN = 7
-"""How many starts before the last one are judged and reported one by one."""
-_MOST_LEAD = 400  # lines above its first sign that may belong to a start
+"""Number of starts before the last one that are judged and reported individually."""
+_MOST_LEAD = 400  # lines above the first sign of a start that may belong to it
 
 
-def begins(lines: Sequence[Line], found: Sequence[Incident]) -> tuple[int, ...]:
-    """Numbers of the lines at which starts begin, the first of the log always among them."""
+def begins(lines: Sequence[Line], all_incidents: Sequence[Incident]) -> tuple[int, ...]:
+    """Return the numbers of the lines at which starts begin, always including the first line of the log."""
     if not lines:
         return ()
     if not _may_be_several(lines):
         return (lines[0].number,)
-    leads = (_lead(lines, mark, found) for mark in _marks(lines, found))
+    leads = (_lead(lines, mark, all_incidents) for mark in _marks(lines, all_incidents))
     return tuple(sorted({lines[0].number, *leads}))
 
 
 def latest(lines: Sequence[Line]) -> Sequence[Line]:
-    """The lines of the last start."""
+    """Return the lines of the last start."""
     if not _may_be_several(lines):
         return lines
     first = begins(lines, incidents(lines))[-1]
@@ -55,7 +55,7 @@ def latest(lines: Sequence[Line]) -> Sequence[Line]:
 
 
 def _may_be_several(lines: Sequence[Line]) -> bool:
-    """A quick look, for nearly every log holds one start."""
+    """Whether the log may contain several starts: a cheap test, since nearly every log contains one."""
     named = sum(ARGUMENTS in line.text for line in lines)
     imported = sum(map(is_new_process, lines))
     early = sum(line.text.startswith("usage: ") or _MAIN.match(line.text) is not None for line in lines)
@@ -63,17 +63,17 @@ def _may_be_several(lines: Sequence[Line]) -> bool:
 
 
 class _Start(Struct):
-    """What was seen of the start that is being read."""
+    """The signs read so far of the current start."""
 
-    imported: bool = False  # known by its import, its arguments are still to come
+    imported: bool = False  # its import was read, but not yet its arguments
     named: bool = False  # its arguments were printed
-    nodes: bool = False  # they name several nodes, each of which prints them
-    moved: bool = False  # it began to load
-    ended: bool = False  # its main process or a rank is gone
-    failed: bool = False  # some traceback was printed
+    nodes: bool = False  # its arguments name several nodes, each of which prints them
+    moved: bool = False  # it began to load weights
+    ended: bool = False  # its main process or a rank has ended
+    failed: bool = False  # a traceback was printed
 
     def follows(self, sign: str, nodes: bool) -> bool:
-        """Whether a sign (import, early end, arguments) belongs to another start than what was seen so far."""
+        """Whether a sign (import, early end, arguments) belongs to the next start instead of this one."""
         if self.imported and sign != "import":
             return False
         if nodes and not self.named:
@@ -84,30 +84,30 @@ class _Start(Struct):
         return gone or (self.named and not self.nodes) or (sign == "import" and self.failed)
 
 
-def _marks(lines: Sequence[Line], found: Sequence[Incident]) -> Iterator[int]:
-    """The lines by which a start that is not the first is known."""
-    whole = {incident.line: incident for incident in found if incident.kind in ("usage", "traceback")}
-    seen = _Start()
+def _marks(lines: Sequence[Line], all_incidents: Sequence[Incident]) -> Iterator[int]:
+    """Return the numbers of the lines that are the first sign of a start after the first one."""
+    errors = {incident.line: incident for incident in all_incidents if incident.kind in ("usage", "traceback")}
+    start = _Start()
     for line in lines:
-        incident = whole.get(line.number)
+        incident = errors.get(line.number)
         sign = _sign(line, incident)
         nodes = sign == "arguments" and _NODES.search(line.text) is not None
-        if sign and seen.follows(sign, nodes):
+        if sign and start.follows(sign, nodes):
             yield line.number
-            seen = _Start()
-        seen.imported = sign == "import" or (seen.imported and not sign)
-        seen.named = seen.named or sign == "arguments"
-        seen.nodes = seen.nodes or nodes
-        seen.failed = seen.failed or incident is not None
-        if sign == "arguments":  # long, and neither an end nor progress
+            start = _Start()
+        start.imported = sign == "import" or (start.imported and not sign)
+        start.named = start.named or sign == "arguments"
+        start.nodes = start.nodes or nodes
+        start.failed = start.failed or incident is not None
+        if sign == "arguments":  # a long line that is neither an end nor progress
             continue
-        over = sign == "early end" or _END.search(line.text) is not None or (seen.named and incident is not None)
-        seen.ended = seen.ended or over
-        seen.moved = seen.moved or (seen.named and _PROGRESS.search(line.text) is not None)
+        ended = sign == "early end" or _END.search(line.text) is not None or (start.named and incident is not None)
+        start.ended = start.ended or ended
+        start.moved = start.moved or (start.named and _PROGRESS.search(line.text) is not None)
 
 
 def _sign(line: Line, incident: Incident | None) -> str:
-    """What of a start a line shows: import, early end, arguments; empty for all others."""
+    """Return the sign of a start that a line is: import, early end, arguments; empty for all other lines."""
     if _ARGS.match(line.text) and not line.rank:
         return "arguments"
     if is_new_process(line):
@@ -116,7 +116,7 @@ def _sign(line: Line, incident: Incident | None) -> str:
 
 
 def _is_early(incident: Incident) -> bool:
-    """Whether it ended a main process before that had anything started: the whole life of one start."""
+    """Whether it ended a main process before the process started any other: the incident is a whole start."""
     if incident.kind == "usage":
         return any(_USAGE.match(line.text) for line in (incident.lines[0], incident.lines[-1]))
     functions = {frame.function for part in incident.chain for frame in part.frames}
@@ -126,17 +126,18 @@ def _is_early(incident: Incident) -> bool:
 
 
 def _imports(frame: Line, source: Line) -> bool:
-    """Whether the program itself was still importing: an import is what its outermost frame does."""
+    """Whether the main program was still importing: the source line of its outermost frame is an import."""
     return _MAIN.match(frame.text) is not None and source.text.strip().startswith(("from ", "import "))
 
 
-def _lead(lines: Sequence[Line], mark: int, found: Sequence[Incident]) -> int:
-    """The first line of a start known by a later one: warnings of its imports, what it said about its arguments."""
+def _lead(lines: Sequence[Line], mark: int, all_incidents: Sequence[Incident]) -> int:
+    """Return the first line of a start from its first sign: messages on its imports and arguments come before it."""
     place = next(index for index, line in enumerate(lines) if line.number == mark)
-    floor = max((item.lines[-1].number for item in found if item.line < mark and item.kind != "line"), default=0)
+    failures = (item for item in all_incidents if item.line < mark and item.kind != "line")
+    floor = max((item.lines[-1].number for item in failures), default=0)
     first = mark
     if place and lines[place].text.startswith("Traceback") and "kill_process_tree" in lines[place - 1].text:
-        place -= 1  # said by the process that prints the traceback
+        place -= 1  # printed by the process that prints the traceback
     for line in reversed(lines[max(0, place - _MOST_LEAD) : place]):
         if line.number <= floor or line.rank or is_bar(line.text) or _belongs_before(line.text):
             break
@@ -147,5 +148,5 @@ def _lead(lines: Sequence[Line], mark: int, found: Sequence[Incident]) -> int:
 
 
 def _belongs_before(text: str) -> bool:
-    """Whether a line shows an engine at work, or its end: nothing that a start says before its arguments."""
+    """Whether a line shows an engine at work, or its end: a new start prints neither before its arguments."""
     return ARGUMENTS in text or any(pattern.search(text) for pattern in (_WORK, _END, _TAIL))

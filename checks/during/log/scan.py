@@ -1,8 +1,8 @@
-"""Byte chunks of a log → the few lines that matter, at some 400 MB/s with flat memory.
+"""Reduce the byte chunks of a log to the few lines that matter, at about 400 MB/s with flat memory.
 
-Words that signatures need (`literals.cover`) are searched in whole chunks; only where one stands are lines cut out,
-together with the record they belong to. The rest of the log is counted and forgotten. What the kept lines mean is
-decided elsewhere (`tracebacks`, `signatures`).
+The words that patterns need (`required_words.cover`) are searched in whole chunks. Only around a word are lines cut
+out, together with their record; all other lines are counted and dropped. `incidents` and `matching` interpret the kept
+lines.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from checks.during.log.repeated_lines import SAME_LIMIT, ShapeFinder
 from checks.during.log.word_search import Words, finder
 
 BLOCK_BYTES = 1 << 20
-KEEP_BYTES = 2 << 20  # of the earliest and again of the latest regions; between them regions are dropped
-AGAIN_BYTES = 4 << 20  # the end of a log in which its last start is looked at again, where there are many
-LEAD_BYTES = 65_536  # what a start may have said before its arguments
-THICK_BYTES = 65_536  # of one block, kept, after which its rest is
-EDGE_BYTES = 16_384  # the beginning and the end of a log are kept whole
+KEEP_BYTES = 2 << 20  # kept of the earliest regions, and again of the latest; regions between them are dropped
+AGAIN_BYTES = 4 << 20  # size of the end of a log in which its last start is scanned again, if there are several
+LEAD_BYTES = 65_536  # output of a start before its server_args line
+THICK_BYTES = 65_536  # if more than this is kept of a block, and it is dense, the whole block is kept
+EDGE_BYTES = 16_384  # the beginning and the end of a log are kept completely
 FOLLOW_LINES = 60  # raw lines kept after a hit: the rest of a message
 LEAD_LINES = 12  # raw lines kept before a hit: the beginning of its record
 _DIGITS = b"0123456789"
@@ -31,12 +31,12 @@ _START = ARGUMENTS.encode()
 
 
 class Scanned(Struct, frozen=True, kw_only=True):
-    """What is left of a log."""
+    """The kept lines of a log, and its size."""
 
-    lines: tuple[Line, ...]  # in order; numbers have gaps where nothing mattered
+    lines: tuple[Line, ...]  # in order; numbers have gaps where lines were dropped
     total_lines: int
     total_bytes: int
-    dropped_regions: int  # hits beyond the memory bound: equal ones, or the middle of a very noisy log
+    dropped_regions: int  # hits beyond the memory limit: repeated regions, or the middle of a very noisy log
 
 
 class _Region(Struct, frozen=True):
@@ -46,7 +46,7 @@ class _Region(Struct, frozen=True):
 
 
 def scan(chunks: Iterable[bytes], words: Words) -> Scanned:
-    """The lines around every occurrence of a word, and both ends of the log. Chunks may be cut anywhere."""
+    """Return the lines around every occurrence of a word, and both ends of the log. Chunks may be cut anywhere."""
     scanner = _Scanner(words)
     for data, start, end in _blocks(chunks):
         scanner.take(data, start, end)
@@ -54,13 +54,13 @@ def scan(chunks: Iterable[bytes], words: Words) -> Scanned:
 
 
 def from_numbered(rows: Iterable[tuple[int, bytes]], *, lines: int, size: int, dropped: int) -> Scanned:
-    """The same out of lines that somebody else chose (the host of a huge log), each with its number in the log."""
+    """Return the Scanned of lines that were chosen elsewhere (on the host of a huge log), each with its number."""
     kept = tuple(line for number, raw in rows for line in parse(raw, number))
     return Scanned(lines=kept, total_lines=lines, total_bytes=size, dropped_regions=dropped)
 
 
 def joined(first: Scanned, second: Scanned) -> Scanned:
-    """Two logs read as one, the second behind the first."""
+    """Return two logs as one, the second after the first."""
     moved = (replace(line, number=line.number + first.total_lines) for line in second.lines)
     return Scanned(
         lines=(*first.lines, *moved),
@@ -71,7 +71,7 @@ def joined(first: Scanned, second: Scanned) -> Scanned:
 
 
 def _blocks(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int, int]]:
-    """`(data, start, end)` of whole lines; an endless line is cut at `\\r`, or anywhere. Chunks are not copied."""
+    """Return `(data, start, end)` of whole lines, without copying chunks. A line longer than BLOCK_BYTES is cut."""
     carry = b""
     for chunk in chunks:
         first = chunk.find(b"\n") + 1 if carry else 0
@@ -94,7 +94,7 @@ def _blocks(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int, int]]:
 
 
 class _Scanner:
-    """State of one pass over a log."""
+    """The state of one pass over a log."""
 
     def __init__(self, words: Words, offset: int = 0, number: int = 1) -> None:
         self._words = words
@@ -102,17 +102,17 @@ class _Scanner:
         self._offset = offset
         self._number = number
         self._blocks: deque[tuple[int, int, bytes, int, int]] = deque()  # the latest: offset, number, data, start, end
-        self._follow = 0  # raw lines still owed to the last hit of the previous block
+        self._follow = 0  # raw lines that remain to be kept after the last hit of the previous block
         self._head = b""
         self._tail: deque[_Region] = deque()
         self._first: list[_Region] = []
         self._latest: deque[_Region] = deque()
         self._bytes = [0, 0]
-        self._seen: dict[int, int] = {}
+        self._counts: dict[int, int] = {}  # hash of a region without digits → occurrences
         self._dropped = 0
 
     def take(self, data: bytes, begin: int, end: int) -> None:
-        """Whole lines: `data[begin:end]`."""
+        """Scan `data[begin:end]`, which contains whole lines."""
         if len(self._head) < EDGE_BYTES:
             self._head += data[begin : min(end, begin + EDGE_BYTES - len(self._head))]
         self._blocks.append((self._offset, self._number, data, begin, end))
@@ -126,7 +126,7 @@ class _Scanner:
                 counted = start
                 kept += stop - start
                 if self._bytes[0] >= KEEP_BYTES and kept > THICK_BYTES and kept * 2 > stop - begin:
-                    stop = end  # nearly all of it would be kept, for a while: the rest need not be searched
+                    stop = end  # nearly all of the block is kept so far, so its rest is kept without a search
                 self._keep(_Region(base + start, number, data[start:stop]))
             hit = self._find(data, stop, end)
             if hit < 0:
@@ -139,7 +139,7 @@ class _Scanner:
         self._offset += end - begin
 
     def result(self) -> Scanned:
-        """The kept lines, in order, each once."""
+        """Return the kept lines in order, each once."""
         regions = [_Region(0, 1, self._head), *self._first, *self._latest, *self._again(), *self._tail]
         pieces: dict[int, tuple[int, bytes]] = {}
         for region in regions:
@@ -156,14 +156,14 @@ class _Scanner:
         return Scanned(lines=tuple(lines), total_lines=total, total_bytes=self._offset, dropped_regions=dropped)
 
     def _again(self) -> list[_Region]:
-        """The last of many starts once more: what is equal to earlier ones was dropped, and this one is judged."""
+        """Scan the last start again: lines equal to earlier starts were dropped, and the last start is judged."""
         if not (self._dropped or self._find.dropped):
             return []
         data = b"".join(data[start:end] for _, _, data, start, end in self._blocks)
         last = data.rfind(_START)
         if last < 0:
             return []
-        # what it said before its arguments, but none of the start before it
+        # includes the output before its server_args line, but not the start before it
         lead = max(last - LEAD_BYTES, data.rfind(_START, 0, last), 0)
         first = data.find(b"\n", lead, last) + 1 or data.rfind(b"\n", 0, last) + 1
         offset, number = self._blocks[0][:2]
@@ -180,7 +180,7 @@ class _Scanner:
             held -= len(self._tail.popleft().data)
 
     def _forward(self, data: bytes, start: int, end: int) -> int:
-        """The end of the raw lines that follow a hit; stops at the next record."""
+        """Return the end of the raw lines after a hit; the next record ends them."""
         while self._follow and start < end:
             if is_record_start(data, start):
                 self._follow = 0
@@ -191,7 +191,7 @@ class _Scanner:
 
     @staticmethod
     def _backward(data: bytes, start: int, floor: int) -> int:
-        """The start of the record around a line: at most some raw lines earlier, never before `floor`."""
+        """Return the start of the record around a line: at most LEAD_LINES lines earlier, never before `floor`."""
         for _ in range(LEAD_LINES):
             if start <= floor or is_record_start(data, start):
                 break
@@ -213,17 +213,17 @@ class _Scanner:
             self._dropped += 1
 
     def _is_known(self, data: bytes) -> bool:
-        """Whether enough regions were kept that are equal but for their digits."""
+        """Whether SAME_LIMIT regions were kept that are equal except for their digits."""
         key = hash(data.translate(None, _DIGITS))
-        self._seen[key] = self._seen.get(key, 0) + 1
-        known = self._seen[key] > SAME_LIMIT
-        if len(self._seen) > 100_000:  # flat memory: forget who was seen, the byte bound still holds
-            self._seen.clear()
+        self._counts[key] = self._counts.get(key, 0) + 1
+        known = self._counts[key] > SAME_LIMIT
+        if len(self._counts) > 100_000:  # flat memory: the counts start again, and the byte limit still applies
+            self._counts.clear()
         return known
 
 
 def _count(data: bytes, start: int, end: int) -> int:
-    """Newlines in a part of `data`. Removing them all takes 0.23 ms per MB, `bytes.count` 0.41, copying a part 1.0."""
+    """Count newlines in a part of `data`. In ms per MB: removing them takes 0.23, `bytes.count` 0.41, a copy 1.0."""
     if end - start < len(data) // 2:
         return data.count(b"\n", start, end)
     outside = data.count(b"\n", 0, start) + data.count(b"\n", end)
@@ -235,7 +235,7 @@ def _line_end(data: bytes, start: int, end: int) -> int:
 
 
 def _newlines(data: bytes) -> Iterator[bytes]:
-    """Lines of a text that also holds `\\r`: cut at newlines only."""
+    """Return the lines of a text that may contain `\\r`: it is cut only at newlines."""
     start = 0
     while start < len(data):
         end = _line_end(data, start, len(data))

@@ -1,7 +1,7 @@
-"""What a log says about its own launch: the `server_args=` line, version banner, GPU, model and number of ranks.
+"""Read the facts of a launch from its log: the `server_args=` line, version banner, GPU, model and number of ranks.
 
-The line holds every resolved argument, so defaults and what the engine chose by itself are left out where they are
-known. A truncated line gives the arguments that are complete. What a caller knows is merged in `log_facts`.
+The line contains every resolved server arg, so known defaults and values that the engine chose are left out. A
+truncated line yields the args that are complete. `log_facts` merges the facts of a caller.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _WORDS = {"None": None, "True": True, "False": False}
 _NAN = "NaN in the logits"  # --enable-nan-detection
 _RANK = re.compile(r"\b(TP|DP|EP|PP)(\d+)")
 
-# Arguments the engine fills in for itself, so that their presence says nothing about what was asked for.
-_OWN = frozenset({
+# Args that the engine fills in, so that their presence does not show what the user passed.
+_FILLED_IN = frozenset({
     "random_seed", "device", "tokenizer_path", "served_model_name", "host", "port", "nccl_port",
     "mem_fraction_static", "chunked_prefill_size", "max_prefill_tokens", "cuda_graph_max_bs", "cuda_graph_bs",
     "cuda_graph_config", "max_running_requests", "schedule_conservativeness", "stream_interval", "log_level",
@@ -46,31 +46,31 @@ _OWN = frozenset({
 
 
 class LogFacts(Struct, frozen=True, kw_only=True):
-    """What was found; empty where the log does not say."""
+    """The facts in a log; fields are empty where the log shows nothing."""
 
-    arguments: Mapping[str, Any] = field(default_factory=dict)  # all of the server_args line, by their Python names
-    flags: Mapping[str, FlagValue] = field(default_factory=dict)  # those that were asked for, as far as can be told
-    env: Mapping[str, str] = field(default_factory=dict)  # of the command that started it, where the log quotes that
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # all args of the server_args line, by Python name
+    flags: Mapping[str, FlagValue] = field(default_factory=dict)  # the flags that the user probably passed
+    env: Mapping[str, str] = field(default_factory=dict)  # variables of the launch command, if the log quotes it
     engine: str = ""
     gpu: Mapping[str, Any] = field(default_factory=dict)
     model: Mapping[str, Any] = field(default_factory=dict)
-    observed: Mapping[str, Any] = field(default_factory=dict)  # what the engine says of its own output
-    starts: int = 0  # server_args lines of the last start: one for each node
+    observed: Mapping[str, Any] = field(default_factory=dict)  # misbehaviour that the engine reports of its output
+    starts: int = 0  # number of server_args lines of the last start: one per node
 
 
 def read(lines: Iterable[Line]) -> LogFacts:
-    """The facts of a log, from its kept lines; of several starts in it, those of the last."""
+    """Return the facts in the kept lines of a log; of its last start if it contains several."""
     lines = restarts.latest(tuple(lines))
     arguments: dict[str, Any] = {}
-    engine, gpu, model, started = "", {}, {}, 0
+    engine, gpu, model, starts = "", {}, {}, 0
     ranks: set[str] = set()
     for line in lines:
         text = line.text
         if line.rank:
             ranks.update(f"{kind}{number}" for kind, number in _RANK.findall(line.rank))
-        found = _ARGS.search(text)
-        if found:
-            arguments, started = dict(parse(text[found.end() :])), started + 1
+        args_line = _ARGS.search(text)
+        if args_line:
+            arguments, starts = dict(parse(text[args_line.end() :])), starts + 1
             continue
         engine = engine or ((version := _VERSION.search(text)) and version[1]) or ""
         gpu.update(_gpu(text))
@@ -84,18 +84,18 @@ def read(lines: Iterable[Line]) -> LogFacts:
     nan = any(_NAN in line.text for line in lines)
     return LogFacts(
         arguments=arguments,
-        flags=dict(_asked(arguments)) if arguments else command.flags,
+        flags=dict(_passed(arguments)) if arguments else command.flags,
         env=command.env,
         engine=engine,
         gpu=gpu,
         model=model,
         observed={"kind": "nan-output"} if nan else {},
-        starts=started,
+        starts=starts,
     )
 
 
 def parse(text: str) -> Iterator[tuple[str, Any]]:
-    """Pairs of `a=1, b='x', ...)` or `'a': 1, 'b': 'x', ...}`; values that are no literals stay text."""
+    """Return the pairs of `a=1, b='x', ...)` or `'a': 1, 'b': 'x', ...}`; a value that is not a literal stays text."""
     position = 0
     while position < len(text):
         key = _KEY.match(text, position)
@@ -111,13 +111,13 @@ def parse(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _value_end(text: str, start: int) -> int:
-    """Index of the comma or bracket that ends a value; -1 when the text ends first."""
+    """Return the index of the comma or bracket that ends a value; -1 if the text ends first."""
     depth, position = 0, start
     while True:
-        found = _BREAK.search(text, position)
-        if not found:
+        delimiter = _BREAK.search(text, position)
+        if not delimiter:
             return -1
-        mark, position = found[0], found.end()
+        mark, position = delimiter[0], delimiter.end()
         if mark in "'\"":
             position = _string_end(text, position, mark)
             if position < 0:
@@ -125,7 +125,7 @@ def _value_end(text: str, start: int) -> int:
         elif mark in "([{":
             depth += 1
         elif depth == 0:
-            return found.start()
+            return delimiter.start()
         elif mark != ",":
             depth -= 1
 
@@ -142,7 +142,7 @@ def _string_end(text: str, position: int, quote: str) -> int:
 
 
 def _literal(text: str) -> Any:
-    # nearly all values are of these forms, and `literal_eval` compiles each
+    # nearly all values have these forms, and `literal_eval` would compile each of them
     if text in _WORDS:
         return _WORDS[text]
     if text.isascii() and text.isdecimal() and (text[0] != "0" or text == "0"):
@@ -155,9 +155,9 @@ def _literal(text: str) -> Any:
         return text
 
 
-def _asked(arguments: Mapping[str, Any]) -> Iterator[tuple[str, FlagValue]]:
+def _passed(arguments: Mapping[str, Any]) -> Iterator[tuple[str, FlagValue]]:
     for name, value in arguments.items():
-        if name in _OWN or value in (None, False, "", "auto", "{}") or value in ([], {}, ()):
+        if name in _FILLED_IN or value in (None, False, "", "auto", "{}") or value in ([], {}, ()):
             continue
         if (
             (name.endswith("_size") and value == 1)
@@ -175,21 +175,21 @@ def _asked(arguments: Mapping[str, Any]) -> Iterator[tuple[str, FlagValue]]:
 
 
 def _gpu(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     name = _GPU.search(text)
     if name:
-        found["name"] = name[1].replace("_", " ")
+        facts["name"] = name[1].replace("_", " ")
     capability = _CAPABILITY.search(text)
     if capability:
-        found["sm"] = int(capability[3] or capability[1] + capability[2])
-    return found
+        facts["sm"] = int(capability[3] or capability[1] + capability[2])
+    return facts
 
 
 def _model(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     architecture = _ARCHITECTURE.search(text)
     if architecture and not re.search(r"MTP|NextN|Eagle|Draft", architecture[1]):
-        found["architectures"] = [architecture[1]]
+        facts["architectures"] = [architecture[1]]
     if _HYBRID.search(text):
-        found["hybrid"] = True
-    return found
+        facts["hybrid"] = True
+    return facts

@@ -1,4 +1,4 @@
-"""Every real log of the corpus against the whole knowledge: what it must be diagnosed as, or that it is healthy."""
+"""Every real log of the corpus against the whole knowledge: it gets its recorded cause, or it is healthy."""
 
 import gzip
 import random

@@ -90,7 +90,7 @@ def test_open_warnings_go_to_the_ledger(root: Path) -> None:
 
 def test_nothing_after_a_request_to_stop_is_a_cause(root: Path) -> None:
     found = judge(root, READY + STOP + trace(31, 0, "ValueError: beta"))
-    assert found.healthy and found.sentence == "stopped on request (line 2); nothing failed before"
+    assert found.healthy and found.sentence == "stopped on request (line 2) without an earlier failure"
 
 
 def test_a_crash_before_the_stop_counts(root: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_distant_line_does_not_explain_an_open_crash(root: Path) -> None:
     assert cause(judge(root, "something fatal\n" + gap + open_crash)) == "sure"
 
 
-def test_a_decisive_line_goes_before_an_ordinary_crash(root: Path) -> None:
+def test_a_decisive_line_outranks_an_ordinary_crash(root: Path) -> None:
     assert cause(judge(root, "something fatal\n" + trace(9, 0, "ValueError: beta"))) == "sure"
     assert cause(judge(root, "something odd\n" + trace(9, 0, "ValueError: beta"))) == "beta"
 
@@ -140,13 +140,13 @@ def test_a_refusal_of_the_engine_is_looked_up_in_its_source(root: Path) -> None:
     )
     found = judge(root, log, engine="0.5.11")
     assert cause(found) is None and found.why
-    assert found.sentence.startswith("the engine refused because `") and "srt/" in found.sentence
+    assert found.sentence.startswith("the engine raised this error because `") and "srt/" in found.sentence
 
 
 def test_an_engine_that_just_dies_is_unknown(root: Path) -> None:
     found = judge(root, READY + "[2026-11-29 15:25:01] SIGQUIT received. signum=None, frame=None.\n")
     assert found.verdict is LogVerdict.UNKNOWN
-    assert found.sentence.startswith("the engine went down in phase `serving`")
+    assert found.sentence.startswith("the engine died in phase `serving`")
 
 
 def test_a_hang_names_phase_and_last_movement(root: Path) -> None:
@@ -155,13 +155,13 @@ def test_a_hang_names_phase_and_last_movement(root: Path) -> None:
     assert "last sign of progress: line 1 at 2026-11-29 15:25:01: Init torch distributed begin." in found.sentence
 
 
-def test_a_server_that_stops_answering_is_no_healthy_one(root: Path) -> None:
+def test_a_server_that_stops_responding_is_not_healthy(root: Path) -> None:
     stall = "[2026-11-29 15:25:20] Health check failed. Server couldn't get a response from detokenizer\n"
     assert not judge(root, READY + stall).healthy
     assert judge(root, READY + stall + '[2026-11-29 15:25:21] INFO:  1:2 - "GET /health HTTP/1.1" 200 OK\n').healthy
 
 
-def test_a_standstill_that_passed_is_not_why_the_engine_died_later(root: Path) -> None:
+def test_a_stall_that_passed_is_not_the_cause_of_a_later_death(root: Path) -> None:
     stall = "[2026-11-29 15:25:20] Health check failed. Server couldn't get a response from detokenizer\n"
     death = "[2026-11-29 15:25:40] SIGQUIT received. signum=None, frame=None.\n"
     front_end = '[2026-11-29 15:25:30] INFO:  1:2 - "GET /v1/models HTTP/1.1" 200 OK\n'
@@ -170,23 +170,21 @@ def test_a_standstill_that_passed_is_not_why_the_engine_died_later(root: Path) -
     assert cause(judge(root, READY + stall + death)) == "stood"
     assert cause(judge(root, READY + stall + front_end + one_rank + death)) == "stood"
     passed = judge(root, READY + stall + work + death)
-    assert passed.verdict is LogVerdict.UNKNOWN and passed.sentence.startswith("the engine went down")
+    assert passed.verdict is LogVerdict.UNKNOWN and passed.sentence.startswith("the engine died")
 
 
-def test_a_file_that_is_no_log_is_in_no_phase_and_a_word_is_no_release(root: Path) -> None:
+def test_a_file_that_is_not_a_log_has_no_phase_and_a_word_is_not_a_release(root: Path) -> None:
     foreign = judge(root, "hello\n")
     assert foreign.verdict is LogVerdict.NOT_A_LOG and not foreign.healthy
     odd = judge(root, trace(1, 0, "ValueError: beta"), engine="banana")
     assert cause(odd) == "beta" and any("`banana` is not a release number" in note for note in odd.notes)
 
 
-def test_a_log_that_starts_late_says_so(root: Path) -> None:
+def test_a_log_that_starts_late_gets_a_note(root: Path) -> None:
     found = judge(root, '  File "/a/sglang/srt/x.py", line 1, in f\nKeyError: 1\n')
     assert any("start of this traceback is missing" in note for note in found.notes)
     late = judge(root, "[2026-11-29 15:25:01 TP0] Load weight begin. avail mem=1 GB\n")
-    assert late.notes == (
-        "the log starts in phase `weights`: earlier lines, among them the engine's arguments, are missing",
-    )
+    assert late.notes == ("the log starts in phase `weights`: earlier lines, including the server args, are missing",)
 
 
 def test_an_empty_log_is_called_empty(root: Path) -> None:
@@ -201,15 +199,15 @@ REQUEST = (
 ANSWER = '[2026-11-29 15:25:21] INFO:     1.2.3.4:5 - "POST /v1/completions HTTP/1.1" 200 OK\n'
 
 
-def test_a_request_that_fails_while_others_are_answered_is_no_failure_of_the_engine(root: Path) -> None:
+def test_a_failed_request_is_not_a_failure_of_the_engine_while_others_succeed(root: Path) -> None:
     found = judge(root, READY + REQUEST + ANSWER)
     assert found.healthy
-    assert any("the engine went on after starlette.requests.ClientDisconnect" in note for note in found.notes)
+    assert any("the engine kept serving after starlette.requests.ClientDisconnect" in note for note in found.notes)
     assert not judge(root, READY + REQUEST).healthy
     assert not judge(root, READY + trace(1, 0, "KeyError: 'x'") + ANSWER).healthy
 
 
-def test_a_refused_request_is_no_cause_once_the_engine_answers_others(root: Path) -> None:
+def test_a_rejected_request_is_not_a_cause_once_the_engine_answers_others(root: Path) -> None:
     def said(second: int, text: str) -> str:
         return STAMP.format(second, 0) + text + "\n"
 
@@ -226,7 +224,7 @@ def test_a_refused_request_is_no_cause_once_the_engine_answers_others(root: Path
     assert (cause(later), later.healthy) == (None, False)
 
 
-def test_health_that_is_refused_again_and_again_is_no_healthy_server(root: Path) -> None:
+def test_a_server_with_repeated_failed_health_checks_is_not_healthy(root: Path) -> None:
     def said(minute: int, status: str) -> str:
         return f'[2026-11-29 15:{minute}:00] INFO:     10.0.0.9:1 - "GET /health HTTP/1.1" {status}\n'
 
@@ -238,7 +236,7 @@ def test_health_that_is_refused_again_and_again_is_no_healthy_server(root: Path)
     assert judge(root, served + refused + said(40, "200 OK")).healthy
 
 
-def test_a_killed_process_is_explained_by_who_killed_it_though_that_stands_below(root: Path) -> None:
+def test_a_later_line_that_shows_who_killed_a_process_explains_its_death(root: Path) -> None:
     found = judge(root, "something weak\n" + READY + "something fatal\n")
     assert cause(found) == "sure"
 
@@ -258,7 +256,7 @@ def test_the_source_is_quoted_only_for_the_file_that_raised(root: Path) -> None:
         "AttributeError: 'NoneType' object has no attribute 'x'",
     ):
         found = judge(root, f"{log}{message}\n\n", engine="0.5.10")
-        assert "refused because" not in found.sentence, found.sentence
+        assert "raised this error because" not in found.sentence, found.sentence
         assert found.phase == "serving"
 
 
@@ -282,18 +280,18 @@ def test_where_the_draft_model_fails_its_path_is_what_is_wrong(tmp_path: Path) -
         assert list(judge(tmp_path, log).remedies[0].set) == [flag]
 
 
-def test_what_users_and_models_say_is_no_evidence(root: Path) -> None:
+def test_prompts_and_completions_are_not_evidence(root: Path) -> None:
     said = "[2026-11-29 15:25:01] Receive: obj=R(text='Traceback (most recent call last): ValueError: beta')"
     assert judge(root, READY + said + "\n").healthy
 
 
-def test_a_release_that_is_not_named_is_said(root: Path) -> None:
+def test_a_missing_release_is_reported(root: Path) -> None:
     log = trace(1, 0, "ValueError: beta")
     assert any("--engine" in note for note in judge(root, log).notes)
     assert not any("--engine" in note for note in judge(root, log, engine="0.5.11").notes)
 
 
-def test_where_ranks_cannot_be_told_apart_a_doubtful_cause_is_not_named(root: Path) -> None:
+def test_a_doubtful_cause_is_not_named_if_ranks_cannot_be_separated(root: Path) -> None:
     write(
         root,
         "causes",

@@ -1,4 +1,4 @@
-"""Each sentence of a diagnosis once, from a judgement made by hand; what is said of a cause, and the notes."""
+"""Each sentence of a diagnosis once, from a judgement made by hand; the texts on a cause, and the notes."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ OPEN = trace(3)
     [
         (FOREIGN, "", {"scanned": EMPTY}, "the log is empty"),
         (FOREIGN, "", {}, "this does not look like an SGLang log, and nothing in it reports a failure"),
-        (STOPPED, "serving", {"ending": Ending(stop=9)}, "stopped on request (line 9); nothing failed before"),
-        (HEALTHY, "serving", {}, "serving; nothing failed"),
+        (STOPPED, "serving", {"ending": Ending(stop=9)}, "stopped on request (line 9) without an earlier failure"),
+        (HEALTHY, "serving", {}, "serving without a failure"),
         (STARTING, "", {}, "no failure so far"),
         (
             STARTING,
@@ -100,26 +100,26 @@ OPEN = trace(3)
             UNKNOWN,
             "serving",
             {"open": (OPEN,), "rivals": ("beta", "deep")},
-            "ranks wrote over each other; the cause may be `beta` or `deep`",
+            "the output of several ranks is interleaved; the cause may be `beta` or `deep`",
         ),
-        (UNKNOWN, "serving", {"observed": "garbled"}, "garbled was observed, and nothing in the log explains it"),
+        (UNKNOWN, "serving", {"observed": "garbled"}, "`garbled` was observed, and the log does not explain it"),
         (
             UNKNOWN,
             "serving",
             {"ending": Ending(death=8)},
-            "the engine went down in phase `serving` (line 8) and the log does not say why",
+            "the engine died in phase `serving` (line 8), and the log does not show why",
         ),
         (
             UNKNOWN,
             "serving",
             {"ending": Ending(stop=8, stall=6)},
-            "the engine had stopped answering (line 6) when it was stopped",
+            "the engine was already not responding (line 6) when it was stopped",
         ),
         (
             UNKNOWN,
             "serving",
             {"ending": Ending(stall=6, last=replace(MOVED, time=""))},
-            "the engine stopped answering (line 6) and did not go down; last sign of progress: line 7: Decode batch",
+            "the engine stopped responding (line 6) but did not exit; last sign of progress: line 7: Decode batch",
         ),
     ],
 )
@@ -131,15 +131,15 @@ def test_each_verdict_has_its_sentence(
     assert (found.why, found.remedies, found.cause) == ("", (), None)
 
 
-def test_a_refusal_quotes_the_engines_own_condition(index: Index) -> None:
+def test_an_error_that_the_engine_raised_quotes_its_condition(index: Index) -> None:
     message = "Not enough memory. Please try to increase --mem-fraction-static. Current value: self.server_args=0.1"
     refused = trace(3, message, "/a/sglang/srt/mem_cache/kv_cache_configurator.py", "RuntimeError")
     found = word(judged(index, UNKNOWN, "memory", open=(refused,), facts={"engine.version": "0.5.11"}))
-    assert found.sentence.startswith("the engine refused because `")
-    assert found.sentence.endswith(f"of 0.5.11): {message}")
-    assert found.why.startswith("Raised in ") and "All conditions that led there: " in found.why
+    assert found.sentence.startswith("the engine raised this error because `")
+    assert found.sentence.endswith(f"in SGLang 0.5.11): {message}")
+    assert found.why.startswith("Raised in ") and "Conditions that lead there: " in found.why
     near = word(judged(index, UNKNOWN, "memory", open=(refused,), facts={"engine.version": None}))
-    assert "(near srt/" in near.sentence and ", as 0.5." in near.sentence
+    assert "(near srt/" in near.sentence and " in SGLang 0.5." in near.sentence
 
 
 def test_a_cause_is_worded_with_what_the_log_named_and_spelled_for_the_release(index: Index) -> None:
@@ -185,7 +185,7 @@ def test_what_else_was_seen_is_listed_by_its_role_once_with_its_first_evidence(i
     [
         (
             {"open": (replace(OPEN, interleaved=True),)},
-            "ranks wrote over each other: some lines were attributed by guess",
+            "the output of several ranks is interleaved: the rank of some lines is a guess",
         ),
         ({"open": (replace(OPEN, headless=True),)}, "the start of this traceback is missing"),
         (
@@ -205,13 +205,16 @@ def test_what_else_was_seen_is_listed_by_its_role_once_with_its_first_evidence(i
         ),
         (
             {"scanned": replace(UNREAD, dropped_regions=3)},
-            "3 repeated or middle parts of this noisy log were skipped",
+            "skipped 3 parts of this noisy log: repetitions, or parts in its middle",
         ),
-        ({"overcome": (OPEN,)}, "the engine went on after ValueError: bad (line 3)"),
-        ({"overcome": (OPEN, trace(9), trace(12))}, "the engine went on after ValueError: bad (line 3) and 2 more"),
+        ({"overcome": (OPEN,)}, "the engine kept serving after ValueError: bad (line 3)"),
+        (
+            {"overcome": (OPEN, trace(9), trace(12))},
+            "the engine kept serving after ValueError: bad (line 3) and 2 more",
+        ),
     ],
 )
-def test_a_note_says_what_the_judgement_could_not_rest_on(index: Index, fields: dict[str, Any], note: str) -> None:
+def test_a_note_reports_what_limits_the_judgement(index: Index, fields: dict[str, Any], note: str) -> None:
     assert word(judged(index, UNKNOWN, "serving", **fields)).notes == (note,)
 
 
@@ -220,7 +223,7 @@ def test_a_sound_judgement_needs_no_note(index: Index) -> None:
     assert word(judged(index, HEALTHY, "serving", facts={})).notes == ()
 
 
-def test_a_failure_in_a_foreign_log_says_that_it_is_foreign(index: Index) -> None:
+def test_a_failure_in_a_foreign_log_gets_a_note(index: Index) -> None:
     lines = (Line(number=1, text="x"),)
     foreign = judged(index, UNKNOWN, open=(OPEN,), scanned=replace(UNREAD, lines=lines))
     assert word(foreign).notes == ("this does not look like an SGLang log",)
@@ -229,12 +232,12 @@ def test_a_failure_in_a_foreign_log_says_that_it_is_foreign(index: Index) -> Non
 @pytest.mark.parametrize(
     ("first", "late"), [("args", False), ("distributed", False), ("weights", True), ("serving", True)]
 )
-def test_a_log_that_starts_late_says_so(index: Index, first: str, late: bool) -> None:
+def test_a_log_that_starts_late_gets_a_note(index: Index, first: str, late: bool) -> None:
     made = judged(index, HEALTHY, "serving")
     reading = replace(made.reading, milestones=(Milestone(phase=first, line=1, time=""),))
     notes = word(replace(made, reading=reading)).notes
-    said = f"the log starts in phase `{first}`: earlier lines, among them the engine's arguments, are missing"
-    assert notes == ((said,) if late else ())
+    note = f"the log starts in phase `{first}`: earlier lines, including the server args, are missing"
+    assert notes == ((note,) if late else ())
 
 
 def test_several_starts_are_counted_and_their_ends_compared(index: Index) -> None:
@@ -246,19 +249,19 @@ def test_several_starts_are_counted_and_their_ends_compared(index: Index) -> Non
     def note(last: Judgement, firsts: list[int], before: list[Judgement]) -> str:
         return word(last, firsts=firsts, before=before).notes[0]
 
-    head = "the log holds {} starts, at lines {}; the last one was judged; "
-    assert note(alpha, [1, 9], [alpha]) == head.format(2, "1, 9") + "the earlier ones ended the same way"
-    assert note(fine, [1, 9], [odd]) == head.format(2, "1, 9") + "before it: E@f (line 1)"
+    head = "the log contains {} starts, at lines {}; this diagnosis is about the last one; "
+    assert note(alpha, [1, 9], [alpha]) == head.format(2, "1, 9") + "the earlier starts ended the same way"
+    assert note(fine, [1, 9], [odd]) == head.format(2, "1, 9") + "earlier starts: E@f (line 1)"
     mixed = note(alpha, [1, 5, 9, 12, 20], [fine, silent, odd, fine])
     assert (
         mixed
-        == head.format(5, "1, 5, 9, 12, 20") + "before it: no failure (line 1, 12), unknown (line 5), E@f (line 9)"
+        == head.format(5, "1, 5, 9, 12, 20") + "earlier starts: no failure (line 1, 12), unknown (line 5), E@f (line 9)"
     )
     firsts = list(range(1, 110, 10))
     many = note(alpha, firsts, [alpha] * 7)
-    assert many == head.format(11, "1, ..., 41, 51, 61, 71, 81, 91, 101") + "the 7 before it ended the same way"
+    assert many == head.format(11, "1, ..., 41, 51, 61, 71, 81, 91, 101") + "the 7 starts before it ended the same way"
     noisy = replace(alpha, reading=replace(alpha.reading, scanned=replace(UNREAD, dropped_regions=1)))
-    assert note(noisy, [1, 9], [alpha]).startswith("the log holds at least 2 starts")
+    assert note(noisy, [1, 9], [alpha]).startswith("the log contains at least 2 starts")
 
 
 # --- one line
@@ -274,7 +277,7 @@ def test_several_starts_are_counted_and_their_ends_compared(index: Index) -> Non
         (Incident(kind="usage", lines=(Line(number=4, text="u" * 300),)), f"{'u' * 200} (line 4)"),
     ],
 )
-def test_a_summary_is_the_exception_or_the_line_that_says_most(incident: Incident, text: str) -> None:
+def test_a_summary_is_the_exception_or_the_most_informative_line(incident: Incident, text: str) -> None:
     assert summary(incident) == text
 
 

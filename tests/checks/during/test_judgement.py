@@ -1,4 +1,4 @@
-"""What a start came to, in types: the verdict, the cause or its rivals, what stays open, phase and fingerprint."""
+"""The judgement on a start: verdict, cause or rivals, unexplained failures, phase and fingerprint."""
 
 from __future__ import annotations
 
@@ -107,11 +107,11 @@ def test_what_was_survived_is_kept_apart(index: Index) -> None:
 
 
 @pytest.mark.parametrize("kind", ["", "none", "OK", "healthy", "crash"])
-def test_what_a_caller_calls_no_trouble_is_none(index: Index, kind: str) -> None:
+def test_an_observation_without_trouble_does_not_count(index: Index, kind: str) -> None:
     assert judged(index, READY, observed={"kind": kind}).verdict is LogVerdict.HEALTHY
 
 
-def test_what_a_caller_saw_is_no_health_even_where_the_log_shows_nothing(index: Index) -> None:
+def test_observed_trouble_rules_out_healthy_even_if_the_log_shows_nothing(index: Index) -> None:
     found = judged(index, READY, observed={"kind": "garbled"})
     assert (found.verdict, found.observed, found.fingerprint) == (LogVerdict.UNKNOWN, "garbled", "observed:garbled")
     failed = judged(index, READY + trace(1, "KeyError: 1"), observed={"kind": "garbled"})

@@ -1,4 +1,4 @@
-"""What a caller knows goes before what a log says; which release an argument list is of; what was really asked for."""
+"""A caller's facts take precedence over the log's; the release of an argument list; flags that are not defaults."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_log_speaks_where_the_caller_is_silent() -> None:
         ({"packages": {"torch": None}}, "package.torch", None),
     ],
 )
-def test_the_caller_goes_first(known: dict[str, Any], name: str, value: object) -> None:
+def test_the_callers_facts_take_precedence(known: dict[str, Any], name: str, value: object) -> None:
     assert merged(known)[name] == value
 
 
@@ -66,12 +66,12 @@ def test_an_empty_answer_of_the_caller_is_none(empty: dict[str, Any]) -> None:
     assert merged(empty) == merged()
 
 
-def test_an_option_that_names_the_release_goes_before_everything() -> None:
+def test_an_option_that_names_the_release_takes_precedence() -> None:
     assert merged({"engine_version": "0.5.14"}, engine="0.5.20")["engine.version"] == "0.5.20"
     assert merged(engine="0.5.20")["engine.version"] == "0.5.20"
 
 
-def test_what_stands_at_the_default_of_the_release_was_not_asked_for() -> None:
+def test_a_value_at_the_default_of_the_release_is_not_a_flag() -> None:
     assert str(load("0.5.9").by_name["watchdog-timeout"].default) == "300"
     assert "flag.watchdog-timeout" not in merged(log=LogFacts(flags={"watchdog-timeout": "300"}, engine="0.5.9"))
     assert merged(log=LogFacts(flags={"watchdog-timeout": "77"}))["flag.watchdog-timeout"] == "77"

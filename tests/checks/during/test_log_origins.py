@@ -33,8 +33,8 @@ def test_of_several_starts_the_last_one_counts() -> None:
     assert origins(again)["flag.tp-size"] == "read from log line 6"
 
 
-def test_what_no_single_line_says_is_described() -> None:
+def test_facts_from_several_lines_are_described() -> None:
     found = origins(b"x\n")
-    assert found["flag."] == "read from the command that the log quotes"
+    assert found["flag."] == "read from the launch command quoted in the log"
     assert found["log.phase"].startswith("read from the lines that mark the phases")
     assert "host.platform" not in found and "engine.known" not in found

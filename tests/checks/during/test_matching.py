@@ -44,7 +44,7 @@ def names(hits: list[Hit]) -> set[str]:
     return {hit.rule.entry for hit in hits}
 
 
-def test_all_regexes_must_stand_in_one_incident(tmp_path: Path) -> None:
+def test_all_regexes_must_match_in_one_incident(tmp_path: Path) -> None:
     index = index_of(
         tmp_path,
         both="  - all: ['in load_model', '^ValueError: beta \\d+']\n",
@@ -65,7 +65,7 @@ def test_without_excludes_an_incident(tmp_path: Path) -> None:
     assert names(find(index, TRACE.replace("alpha", "other"))) == {"pure"}
 
 
-def test_an_unknown_fact_holds_a_pattern_back(tmp_path: Path) -> None:
+def test_an_unknown_fact_prevents_a_match(tmp_path: Path) -> None:
     index = index_of(tmp_path, sm="  - all: ['^ValueError']\n    when: {host.sm: 120}\n")
     assert not find(index, TRACE)
     assert names(find(index, TRACE, host__sm=120)) == {"sm"}
@@ -92,7 +92,7 @@ def test_the_root_of_a_chain_is_more_decisive_than_its_wrapper(tmp_path: Path) -
     assert max(find(index, TRACE), key=lambda hit: hit.decisiveness).rule.entry == "root"
 
 
-def test_weight_goes_before_the_root(tmp_path: Path) -> None:
+def test_weight_outranks_the_root(tmp_path: Path) -> None:
     index = index_of(
         tmp_path, wrapper="  - all: ['^ValueError: beta']\n    weight: decisive\n", root="  - all: ['^KeyError']\n"
     )
@@ -135,7 +135,7 @@ def test_without_literals_the_same_is_found(judge: Index) -> None:
         assert {(hit.rule.entry, hit.incident) for hit in matching.find(found, judge, {})} == expected
 
 
-def test_what_is_said_about_a_cause_survives_being_written_down(judge: Index) -> None:
+def test_the_advice_on_a_cause_survives_encoding(judge: Index) -> None:
     again = decode(encode(judge))
     for entry in entries.entries():
         if entry.role is Role.CAUSE:

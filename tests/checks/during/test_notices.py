@@ -1,6 +1,6 @@
-"""Whatever SGLang 0.5.10, 0.5.16 and 0.5.23 print as information or warning, a server that answers is healthy.
+"""A responding server is healthy, whatever info and warning messages SGLang 0.5.10, 0.5.16 and 0.5.23 print.
 
-tests/corpus/notices.txt.gz holds these messages as their source has them, values replaced by 7.
+tests/corpus/notices.txt.gz contains these messages from the source, with values replaced by 7.
 """
 
 import gzip
@@ -41,7 +41,7 @@ def alarms(notices: list[str], index: Index) -> list[str]:
     return notices if len(notices) == 1 else [item for text in notices for item in alarms([text], index)]
 
 
-def test_no_notice_of_the_engine_is_a_cause_where_it_answers_afterwards(index: Index) -> None:
+def test_a_notice_is_not_a_cause_if_the_engine_responds_afterwards(index: Index) -> None:
     groups = [NOTICES[start : start + TOGETHER] for start in range(0, len(NOTICES), TOGETHER)]
     assert len(NOTICES) > 2500
     assert sorted(text for group in groups for text in alarms(group, index)) == sorted(TROUBLE)

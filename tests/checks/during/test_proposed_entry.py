@@ -1,4 +1,4 @@
-"""A draft out of an unknown failure is a folder that the knowledge can read, and recognises its own log."""
+"""The entry proposed for an unknown failure can be loaded as knowledge, and recognises its own log."""
 
 from pathlib import Path
 
@@ -41,13 +41,13 @@ def test_the_pattern_keeps_the_words_and_leaves_out_what_varies(index: Index) ->
     assert r'File ".*/srt/managers/schedule_policy\.py", line \d+, in add_one_req' in text
 
 
-def test_the_log_of_a_draft_holds_the_failure_with_its_time_and_rank(index: Index) -> None:
+def test_the_log_of_a_proposed_entry_contains_the_failure_with_time_and_rank(index: Index) -> None:
     log = drafted(index)["match-0.5.12.log"]
     assert "[2026-11-29 15:16:17 TP0] Scheduler hit an exception" in log
     assert "RuntimeError: pool 'kv-3'" in log and "sigquit" not in log
 
 
-def test_a_completed_draft_recognises_its_own_log(index: Index, tmp_path: Path) -> None:
+def test_a_completed_proposed_entry_recognises_its_own_log(index: Index, tmp_path: Path) -> None:
     folder = tmp_path / "pool-loses-pages"
     folder.mkdir()
     for name, text in drafted(index).items():
@@ -63,7 +63,7 @@ def test_a_completed_draft_recognises_its_own_log(index: Index, tmp_path: Path) 
     assert diagnose(read(scan([miss], judge_with.words), judge_with)).cause is None
 
 
-def test_there_is_nothing_to_draft_from_a_known_failure(index: Index) -> None:
+def test_a_known_failure_yields_no_proposed_entry(index: Index) -> None:
     known = (
         "ValueError: TRTLLM MLA backend is only supported on Blackwell GPUs (SM100). Please use a different backend.\n"
     )
@@ -72,8 +72,8 @@ def test_there_is_nothing_to_draft_from_a_known_failure(index: Index) -> None:
 
 
 @pytest.mark.parametrize("name", ["Pool", "pool", "pool_lost", "../x-y", "-a-b"])
-def test_a_name_says_the_bad_state_in_hyphenated_words(index: Index, name: str) -> None:
-    with pytest.raises(ValueError, match="no name for a cause"):
+def test_a_cause_is_named_in_hyphenated_words(index: Index, name: str) -> None:
+    with pytest.raises(ValueError, match="cannot name a cause"):
         drafted(index, name=name)
 
 

@@ -31,7 +31,7 @@ def reading(index: Index, log: str, **known: Any) -> Reading:
     return read(scan([log.encode()], index.words), index, known)
 
 
-def test_all_that_a_log_tells_is_read_at_once(index: Index) -> None:
+def test_a_reading_contains_all_that_a_log_shows(index: Index) -> None:
     found = reading(index, ARGS.format(4) + LOADING + TRACE.format("bad"))
     assert [item.kind for item in found.incidents] == ["line", "line", "traceback"]
     assert [(item.phase, item.line) for item in found.milestones] == [("distributed", 1), ("weights", 2)]
@@ -41,7 +41,7 @@ def test_all_that_a_log_tells_is_read_at_once(index: Index) -> None:
     assert found.index is index
 
 
-def test_what_is_known_besides_goes_before_the_log(index: Index) -> None:
+def test_known_facts_take_precedence_over_the_log(index: Index) -> None:
     log = scan([ARGS.format(4).encode()], index.words)
     assert read(log, index, {"flags": {"tp-size": "2"}}).facts["flag.tp-size"] == "2"
     assert read(log, index, {"engine_version": "0.5.9"}, "0.5.14").facts["engine.version"] == "0.5.14"
@@ -58,7 +58,7 @@ def test_what_is_known_besides_goes_before_the_log(index: Index) -> None:
         ("'python -m sglang.launch_server' is still supported\nThe server is fired up and ready to roll!\n", False),
     ],
 )
-def test_a_log_is_foreign_where_no_line_is_like_an_engines(index: Index, log: str, foreign: bool) -> None:
+def test_a_log_is_foreign_if_no_line_looks_like_sglang(index: Index, log: str, foreign: bool) -> None:
     found = reading(index, log)
     assert found.is_foreign is foreign
     assert found.last_phase == "" or not foreign

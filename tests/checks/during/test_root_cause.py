@@ -1,4 +1,4 @@
-"""Which hit names the cause, asked of hits that were made by hand: no log, no knowledge."""
+"""Which hit names the cause, tested on hits made by hand, without a log or the knowledge."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_one_incident_has_one_cause_or_none(rivals: list[Hit], cause: str | None
     assert (again.rule.entry if again else None) == cause
 
 
-def test_who_yields_is_set_aside_and_nobody_else() -> None:
+def test_only_hits_that_yield_drop_out() -> None:
     rivals = [hit("a", yields=("b", "c")), hit("b"), hit("d", yields=("d-other",))]
     assert [item.rule.entry for item in not_yielding(rivals)] == ["b", "d"]
 
@@ -116,7 +116,7 @@ def test_the_time_decides_which_crash_is_the_earliest() -> None:
     assert named(found, hit("late", incident=0), hit("early", incident=1)) == "early"
 
 
-def test_yielding_holds_inside_one_crash_only() -> None:
+def test_yielding_applies_only_inside_one_crash() -> None:
     hits = hit("first", incident=0, yields=("second",)), hit("second", incident=1)
     assert named([crash(10), crash(20)], *hits) == "first"
 
@@ -201,7 +201,7 @@ def test_causes_that_rest_on_what_was_observed(hits: list[Hit], cause: str | Non
     assert named([], *nowhere, ending=Ending()) == cause
 
 
-def test_what_was_observed_speaks_only_where_no_incident_does() -> None:
+def test_observed_facts_name_a_cause_only_without_an_incident() -> None:
     observed = hit("observed", DECISIVE, incident=-1, when=ONE)
     assert named([crash(10)], hit("crash", HINT), observed) == "crash"
     assert named([], observed) == "observed"

@@ -1,4 +1,4 @@
-"""Real crash logs as two to eight ranks would have written them into one pipe: the diagnosis must not change."""
+"""Real crash logs, interleaved as two to eight ranks would write them into one pipe: the diagnosis must not change."""
 
 import gzip
 import random

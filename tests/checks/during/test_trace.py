@@ -37,17 +37,17 @@ def test_a_cause_that_is_named_shows_where_each_text_was_found() -> None:
     assert first.speaks and [text.lines for text in first.texts] == [(26,)]
 
 
-def test_a_text_that_is_nowhere_is_the_reason() -> None:
+def test_a_regex_without_a_match_is_the_reason() -> None:
     found = traced(NEXTN, "kernel-lacks-compute-type")
-    assert not found.fired and "is found on no line" in found.sentence
+    assert not found.fired and "no line matches `" in found.sentence
     assert all(not pattern.speaks and pattern.reason for pattern in found.patterns)
 
 
-def test_a_pattern_of_other_releases_says_so() -> None:
+def test_a_pattern_for_other_releases_is_reported_as_such() -> None:
     found = traced(NEXTN, "speculation-without-extra-buffer", engine="0.4.10")
     late = traced(NEXTN, "prefix-hit-restores-wrong-state", engine="0.5.23")
     assert found.release == "0.4.10"
-    assert "it is about SGLang <0.5.17, and the log is of 0.5.23" in [pattern.reason for pattern in late.patterns]
+    assert "it applies to SGLang <0.5.17, and the log is from 0.5.23" in [pattern.reason for pattern in late.patterns]
 
 
 def test_a_condition_on_something_unknown_is_the_reason() -> None:
@@ -75,7 +75,7 @@ def rivals() -> Iterator[tuple[Path, str, str]]:
         yield from ((path, found.cause.id, other) for other in sorted(others))
 
 
-def test_a_cause_that_speaks_and_loses_says_to_whom_and_why() -> None:
+def test_a_cause_that_matches_and_loses_names_the_winner_and_the_reason() -> None:
     found = list(rivals())
     assert len(found) > 20
     sentences = {traced(path, other).sentence for path, _, other in found}
@@ -84,7 +84,7 @@ def test_a_cause_that_speaks_and_loses_says_to_whom_and_why() -> None:
     for path, winner, other in found:
         lost = traced(path, other)
         assert lost.winner == winner
-        assert f"`{winner}`" in lost.sentence or "went on" in lost.sentence or "is no cause" in lost.sentence
+        assert f"`{winner}`" in lost.sentence or "kept serving" in lost.sentence or "is not a cause" in lost.sentence
 
 
 @pytest.mark.parametrize("kind", ["causes", "signs"])
@@ -93,7 +93,7 @@ def test_a_trace_fires_exactly_for_what_the_log_is_recognised_as(kind: str) -> N
         assert traced(path, path.parent.name).fired is path.name.startswith("match-"), path
 
 
-def test_an_entry_without_patterns_says_where_to_ask() -> None:
+def test_an_entry_without_patterns_refers_to_launch_check() -> None:
     found = traced(NEXTN, "no-such-entry")
     assert not found.patterns and "`launch check`" in found.sentence
 

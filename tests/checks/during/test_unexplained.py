@@ -119,7 +119,7 @@ def test_the_innermost_engine_frame_of_the_root_exception_is_taken() -> None:
         (incident(kind="usage", text="x" * 80), f"usage:{'x' * 60}/serving"),
     ],
 )
-def test_a_fingerprint_holds_what_is_the_same_in_every_run(found: Incident, expected: str) -> None:
+def test_a_fingerprint_contains_only_what_is_equal_in_every_run(found: Incident, expected: str) -> None:
     assert fingerprint(found, "serving") == expected
 
 

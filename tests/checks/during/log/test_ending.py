@@ -1,4 +1,4 @@
-"""How a log ends, from lists of lines: on request, by a death, at a standstill, or while all was well."""
+"""How a log ends, from lists of lines: stopped on request, died, stalled, or cut off while healthy."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_request_to_stop_is_seen_in_each_form(row: str) -> None:
 
 
 @pytest.mark.parametrize("row", ["^Cat", "Terminated: worker 3", AT + "the client received SIGTERM"])
-def test_a_line_that_only_mentions_it_is_no_request_to_stop(row: str) -> None:
+def test_a_line_that_only_mentions_a_stop_is_not_a_request_to_stop(row: str) -> None:
     assert ending(READY, row).stop == 0
 
 
@@ -88,7 +88,7 @@ def test_only_the_first_death_counts() -> None:
     assert ending(READY, DEATH, DEATH).death == 2
 
 
-def test_what_comes_after_a_request_to_stop_is_no_death() -> None:
+def test_a_failure_after_a_request_to_stop_is_not_a_death() -> None:
     assert (ending(READY, STOP, DEATH).stop, ending(READY, STOP, DEATH).death) == (2, 0)
     before = ending(READY, DEATH, STOP)
     assert (before.death, before.stop) == (2, 3)
@@ -117,7 +117,7 @@ def test_a_stop_divides_what_failed_from_what_only_followed() -> None:
         "[rank0]: Watchdog caught collective operation timeout",
     ],
 )
-def test_a_standstill_lasts_until_something_moves(row: str) -> None:
+def test_a_stall_lasts_until_the_log_shows_progress(row: str) -> None:
     assert ending(READY, row).stall == 2
     assert ending(READY, row, AT + "still here").stall == 2
     for moving in (DECODE, ANSWER, HEALTHY, READY):
@@ -125,12 +125,12 @@ def test_a_standstill_lasts_until_something_moves(row: str) -> None:
     assert ending(READY, row, DECODE, row).stall == 4
 
 
-def test_one_rank_that_begins_a_batch_and_requests_that_are_refused_end_no_standstill() -> None:
+def test_one_working_rank_and_rejected_requests_do_not_end_a_stall() -> None:
     assert ending(READY, STALL, PREFILL).stall == 2
     assert ending(READY, STALL, REFUSED).stall == 2
 
 
-def test_a_stop_while_the_engine_stands_still_is_said_by_the_engine_itself() -> None:
+def test_the_engine_reports_a_stop_during_a_stall() -> None:
     stuck = AT + "Signal SIGTERM received while health check failed. Force exiting."
     assert (ending(READY, stuck).stop, ending(READY, stuck, stuck).stall) == (2, 3)
     assert ending(READY, STALL, STOP).stall == 2
@@ -151,11 +151,11 @@ def test_a_stop_while_the_engine_stands_still_is_said_by_the_engine_itself() -> 
         ([DECODE, *[REFUSED] * 3, STOP, REFUSED], 4),
     ],
 )
-def test_health_that_is_refused_three_times_in_a_row_after_work_is_a_standstill(rows: list[str], stall: int) -> None:
+def test_three_failed_health_checks_in_a_row_after_work_are_a_stall(rows: list[str], stall: int) -> None:
     assert ending(*rows).stall == stall
 
 
-def test_a_standstill_has_passed_once_all_ranks_work_again() -> None:
+def test_a_stall_has_passed_once_all_ranks_work_again() -> None:
     assert ending(READY, STALL, DECODE).passed == 2
     assert ending(READY, STALL, HEALTHY).passed == 2
     assert ending(STALL, STALL, DECODE, STALL).passed == 2
@@ -189,9 +189,7 @@ def test_the_last_answer_and_the_last_movement_are_kept() -> None:
         ([ANSWER, STOP, DEATH], True),
     ],
 )
-def test_a_traceback_is_overcome_by_an_engine_that_answers_and_never_goes_down(
-    below: list[str], overcome: bool
-) -> None:
+def test_a_traceback_is_overcome_if_the_engine_responds_and_never_dies(below: list[str], overcome: bool) -> None:
     trace = ["ERROR:    Exception in ASGI application", *FAILED[1:]]
     trace.insert(1, "Traceback (most recent call last):")
     state, found = read(READY, *trace, *below)
@@ -200,12 +198,12 @@ def test_a_traceback_is_overcome_by_an_engine_that_answers_and_never_goes_down(
     assert state.went_on(incident) is (ANSWER in below)
 
 
-def test_a_line_is_overcome_only_where_it_was_a_standstill() -> None:
+def test_a_line_is_overcome_only_if_it_was_a_stall() -> None:
     state, found = read(READY, AT + "Something odd", STALL, DECODE)
     assert [state.overcome(item) for item in found if item.line in (2, 3)] == [False, True]
 
 
-def test_a_standstill_that_has_passed_is_overcome_whatever_comes_later() -> None:
+def test_a_stall_that_has_passed_is_overcome_whatever_comes_later() -> None:
     state, found = read(READY, STALL, DECODE, DEATH)
     assert state.overcome(next(item for item in found if item.line == 2))
     state, found = read(READY, STALL, ANSWER, DEATH)

@@ -1,4 +1,4 @@
-"""Which lines belong together: rows in, drafts out, as kinds with the numbers of their lines."""
+"""Which lines belong together: lines in, drafts out, each as its kind and line numbers."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_the_rest_of_a_traceback_that_was_cut_in_two_is_put_below_it(distance: i
     assert drafts[0].interleaved and not any(draft.headless for draft in drafts)
 
 
-def test_what_comes_far_below_is_no_rest_of_it() -> None:
+def test_a_line_far_below_does_not_continue_a_traceback() -> None:
     drafts = build([*lines([START, FRAME]), *lines([FRAME, ERROR_LINE], first=500)])
     assert [[line.number for line in draft.lines] for draft in drafts] == [[1, 2], [500, 501]]
     assert drafts[1].headless
@@ -159,7 +159,7 @@ def test_no_line_is_in_two_drafts_and_only_blank_ones_are_in_none() -> None:
         ("StopIteration", "StopIteration", None),
     ],
 )
-def test_an_exception_is_known_by_its_form(text: str, kind: str, message: str | None) -> None:
+def test_an_exception_is_recognised_by_its_form(text: str, kind: str, message: str | None) -> None:
     match = ERROR.match(text)
     assert match is not None and (match["type"], match["message"]) == (kind, message)
     assert ends(text)
@@ -169,11 +169,11 @@ def test_an_exception_is_known_by_its_form(text: str, kind: str, message: str | 
     "text",
     ["", " ValueError: indented", FRAME, "valueError: x", "Note: x", "This is an Error", "Error in x", "INFO: x"],
 )
-def test_other_text_is_no_exception(text: str) -> None:
+def test_other_text_is_not_an_exception(text: str) -> None:
     assert not ends(text)
 
 
-def test_a_new_process_is_known_by_its_first_words() -> None:
+def test_a_new_process_is_recognised_by_its_first_line() -> None:
     assert is_new_process(Line(number=1, text="nohup: ignoring input and appending"))
     assert is_new_process(Line(number=1, text="x: 'python -m sglang.launch_server' is still supported"))
     assert not is_new_process(Line(number=1, text="about nohup: ignoring input"))

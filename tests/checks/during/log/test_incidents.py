@@ -69,7 +69,7 @@ def test_a_traceback_cut_by_another_rank_is_put_together() -> None:
     assert first.interleaved and not first.headless
 
 
-def test_lines_that_name_their_rank_are_told_apart() -> None:
+def test_lines_that_name_their_rank_are_separated() -> None:
     a = [f"[rank0]: {row}" for row in ("Traceback (most recent call last):", *FRAMES.splitlines(), "ValueError: a")]
     b = [f"[rank1]: {row}" for row in ("Traceback (most recent call last):", *FRAMES.splitlines(), "TypeError: b")]
     found = serious("\n".join(row for pair in zip(a, b, strict=True) for row in pair))
@@ -79,13 +79,13 @@ def test_lines_that_name_their_rank_are_told_apart() -> None:
     ]
 
 
-def test_a_missing_start_is_said() -> None:
+def test_a_missing_start_is_reported() -> None:
     [found] = serious(f"{FRAMES}ValueError: x\n")
     assert found.chain[0].type == "ValueError"
     assert found.headless and not found.interleaved
 
 
-def test_a_missing_end_is_said() -> None:
+def test_a_missing_end_is_reported() -> None:
     [found] = serious(f"Traceback (most recent call last):\n{FRAMES}")
     assert found.chain[0].type == "" and found.tailless
 
@@ -120,7 +120,7 @@ def test_an_exception_group_is_one_incident() -> None:
     assert found.chain[0].type == "ExceptionGroup" and "inner" in found.chain[0].message
 
 
-def test_a_shell_remark_belongs_to_no_message() -> None:
+def test_a_shell_message_does_not_belong_to_an_exception() -> None:
     [found] = serious(f"Traceback (most recent call last):\n{FRAMES}ValueError: x\nbash: line 1: 4711 Killed  python\n")
     assert found.chain[0].message == "x"
 

@@ -1,4 +1,4 @@
-"""Tracebacks of several processes in one pipe, line by line, with nothing that names a process."""
+"""Tracebacks of several processes, interleaved line by line in one pipe, on lines that name no process."""
 
 import itertools
 
@@ -61,7 +61,7 @@ def shape(incident: Incident) -> list[tuple[str, list[str]]]:
     return [(part.type, [frame.function for frame in part.frames]) for part in incident.chain]
 
 
-def test_two_exceptions_that_alternate_frame_by_frame_are_told_apart() -> None:
+def test_two_exceptions_that_alternate_frame_by_frame_are_separated() -> None:
     found = serious(by_frames(LOAD, CLOSED))
     assert sorted(shape(item)[0] for item in found) == [
         ("ConnectionError", ["run_scheduler_process", "event_loop", "broadcast"]),
@@ -110,7 +110,7 @@ def test_another_process_does_not_go_on_with_what_was_cut_off() -> None:
     assert len(found[0].lines) == 4
 
 
-def test_a_source_line_goes_below_its_own_frame() -> None:
+def test_a_source_line_follows_its_own_frame() -> None:
     known, stacks = Known(), [Stack(), Stack()]
     for stack, function in zip(stacks, ("one", "two"), strict=True):
         advance(stack, "frame", f'  File "/a/{function}.py", line 1, in {function}', known, 1)

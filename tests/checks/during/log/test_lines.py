@@ -48,7 +48,7 @@ def test_a_record_glued_to_a_bar_is_a_line_of_its_own() -> None:
     assert (record.text, record.rank, record.number) == ("Capture failed", "TP0", 7)
 
 
-def test_a_time_quoted_in_a_message_starts_no_record() -> None:
+def test_a_time_quoted_in_a_message_does_not_start_a_record() -> None:
     [line] = lines("ValueError: cannot parse '[2026-11-29 15:16:18] hello'")
     assert line.text.startswith("ValueError")
 

@@ -1,4 +1,4 @@
-"""The command that a report quotes tells flags and variables; what the engine says goes first."""
+"""A quoted launch command yields flags and variables; the engine's `server_args=` line takes precedence."""
 
 import pytest
 
@@ -43,11 +43,11 @@ def test_switches_and_values_of_several_words() -> None:
         'python -m sglang.launch_server --json "unclosed',
     ],
 )
-def test_what_is_no_command_gives_no_variables(text: str) -> None:
+def test_text_that_is_not_a_command_yields_no_variables(text: str) -> None:
     assert not read(lines(text)).env
 
 
-def test_the_engine_s_own_arguments_go_first() -> None:
+def test_the_engines_server_args_take_precedence() -> None:
     text = (
         "python3 -m sglang.launch_server --tp 4\n[2026-05-11 09:14:03] server_args=ServerArgs(tp_size=2, page_size=64)"
     )

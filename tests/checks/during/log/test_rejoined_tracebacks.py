@@ -1,4 +1,4 @@
-"""Tracebacks that lie over each other, joined into one where a line was attributed by guess, and only there."""
+"""Overlapping tracebacks are joined into one only where a line was attributed by guess."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_one_guess_among_many_joins_all_that_overlap() -> None:
     assert len(joined.lines) == 9
 
 
-def test_tracebacks_apart_stay_apart_even_where_one_holds_a_guess() -> None:
+def test_separate_tracebacks_stay_separate_even_if_one_contains_a_guess() -> None:
     apart = [trace([1, 2, 3], "one", guessed=True), trace([4, 5, 6], "two", guessed=True)]
     assert list(rejoined(apart)) == apart
 

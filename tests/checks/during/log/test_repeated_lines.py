@@ -31,7 +31,7 @@ def test_a_dense_log_shows_some_lines_of_a_shape_and_counts_the_rest() -> None:
     assert SAME_LIMIT <= len(shown) < 10_000
 
 
-def test_a_line_of_a_new_shape_is_found_in_the_midst_of_known_ones() -> None:
+def test_a_line_of_a_new_shape_is_found_among_known_ones() -> None:
     fatal = b"[2026-11-29 15:17:00] Error: something else\n"
     assert hits(ShapeFinder(needle(b"Error")), NOISE + fatal + NOISE).count(fatal) == 1
 

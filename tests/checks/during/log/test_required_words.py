@@ -28,7 +28,7 @@ def test_words_of_ordinary_lines_are_avoided() -> None:
     assert not set(cover([frozenset({"token usage: "})])) & {"token", "usage", "token usage: "}
 
 
-def test_every_literal_holds_a_chosen_word() -> None:
+def test_every_literal_contains_a_chosen_word() -> None:
     needs = [
         best(p) for p in (r"Cannot find any model weights", r"Cannot load (?:x|weights now)", r"q8", "not supported")
     ]

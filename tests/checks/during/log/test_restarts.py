@@ -1,4 +1,4 @@
-"""Logs that several starts were written to: the last one is judged, and what the others were is said."""
+"""Logs that contain several starts: the last start is judged, and a note reports the earlier ones."""
 
 import gzip
 import random
@@ -55,7 +55,8 @@ def test_a_log_behind_another_is_diagnosed_as_by_itself(path: Path, index: Index
     found = diagnose_chunks([before + read(path)], index)
     assert gist(found, lines) == gist(diagnose_chunks([read(path)], index))
     assert re.match(
-        r"the log holds (?:at least )?2 starts, at lines 1, \d+; the last one was judged; ", starts_note(found)
+        r"the log contains (?:at least )?2 starts, at lines 1, \d+; this diagnosis is about the last one; ",
+        starts_note(found),
     )
 
 
@@ -64,20 +65,20 @@ def test_one_start_is_not_cut(path: Path, index: Index) -> None:
     assert not starts_note(diagnose_chunks([read(path)], index))
 
 
-def test_starts_that_ended_alike_are_said_to(index: Index) -> None:
+def test_starts_that_ended_the_same_way_are_reported_together(index: Index) -> None:
     log = read(CORPUS / "0.5.23-cpu" / "d-mem.log")
     note = starts_note(diagnose_chunks([log * 3], index))
     size = log.count(b"\n")
     assert note == (
-        f"the log holds 3 starts, at lines 1, {size + 1}, {2 * size + 1}; the last one was judged; "
-        "the earlier ones ended the same way"
+        f"the log contains 3 starts, at lines 1, {size + 1}, {2 * size + 1}; this diagnosis is about the last one; "
+        "the earlier starts ended the same way"
     )
 
 
 def test_starts_that_ended_otherwise_are_named(index: Index) -> None:
     log = b"".join(read(CORPUS / "0.5.23-cpu" / name) for name in ("d-mem.log", "a-normal.log", "d-notok.log"))
     note = starts_note(diagnose_chunks([log], index))
-    assert "before it: `kv-pool-left-empty` (line 1), no failure (line 64)" in note
+    assert "earlier starts: `kv-pool-left-empty` (line 1), no failure (line 64)" in note
 
 
 def test_a_supervisors_loop_is_judged_by_its_last_round(index: Index) -> None:
@@ -120,5 +121,5 @@ def test_after_a_death_or_while_loading_arguments_begin_another_start() -> None:
     assert begins(one, LOADING.format(0), one) == (1, 3)
 
 
-def test_the_usage_of_another_program_is_no_start() -> None:
+def test_a_usage_text_of_another_program_is_not_a_start() -> None:
     assert begins(ARGS.format(1, 1, 0), LOADING.format(0), "usage: ninja [options]", "ninja: error: loading x") == (1,)

@@ -95,7 +95,7 @@ def test_of_different_failures_the_first_and_the_latest_are_kept(monkeypatch: py
     assert "Error in fwq" not in texts and found.dropped_regions > 0
 
 
-def test_a_line_without_end_is_no_burden() -> None:
+def test_an_endless_line_is_read_in_flat_memory() -> None:
     found = scan.scan([b"x" * (1 << 20)] * 100 + [b"\nValueError: boom\n"], WORDS)
     assert found.total_lines == 2
     assert found.lines[-1].text == "ValueError: boom"

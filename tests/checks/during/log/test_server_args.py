@@ -27,7 +27,7 @@ def test_both_forms_of_the_arguments_line_are_read() -> None:
     }  # fmt: skip
 
 
-def test_values_that_are_no_literals_stay_text() -> None:
+def test_values_that_are_not_literals_stay_text() -> None:
     assert dict(server_args.parse("a=<Mode.X: 1>, b=Path(x='1'), c=2)")) == {
         "a": "<Mode.X: 1>",
         "b": "Path(x='1')",
@@ -42,11 +42,11 @@ def test_a_truncated_line_gives_what_is_complete() -> None:
 @pytest.mark.parametrize(
     ("name", "release"), [("0.5.11-h200/base.log", "0.5.11"), ("0.5.23-cpu/a-normal.log", "0.5.23")]
 )
-def test_the_release_is_told_from_the_arguments(name: str, release: str) -> None:
+def test_the_arguments_identify_the_release(name: str, release: str) -> None:
     assert log_facts.release_of(server_args.read(lines_of(name)).arguments) == release
 
 
-def test_an_excerpt_of_the_arguments_tells_no_release() -> None:
+def test_an_excerpt_of_the_arguments_does_not_identify_the_release() -> None:
     assert log_facts.release_of(["model_path", "tp_size"]) == ""
 
 
@@ -63,7 +63,7 @@ def test_ranks_give_the_number_of_gpus() -> None:
     assert server_args.read([Line(number=1, text="x", rank="DP0 TP3", headed=True)]).gpu == {"count": 4}
 
 
-def test_the_caller_goes_before_the_log() -> None:
+def test_the_callers_facts_take_precedence_over_the_log() -> None:
     own = server_args.LogFacts(
         flags={"tp-size": "2", "quantization": "fp8"},
         gpu={"name": "H200", "count": 2},
@@ -82,7 +82,7 @@ def test_the_caller_goes_before_the_log() -> None:
     )
 
 
-def test_arguments_at_their_default_are_no_flags() -> None:
+def test_arguments_at_their_default_are_not_flags() -> None:
     own = server_args.LogFacts(flags={"schedule-policy": "fcfs", "page-size": "64"})
     facts = log_facts.merge(own, {}, "0.5.10", "")
     assert "flag.schedule-policy" not in facts and facts["flag.page-size"] == "64"

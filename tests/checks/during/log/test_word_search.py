@@ -1,4 +1,4 @@
-"""Both ways of finding words agree with the obvious one."""
+"""Both word searches agree with a plain `find`."""
 
 from bisect import bisect_right
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +25,7 @@ def hit_lines(find: word_search.Finder, data: bytes) -> list[int]:
 
 
 @given(LETTERS, WORDS, st.sampled_from([8, 64, 65_536]))
-def test_every_line_that_holds_a_word_is_found_and_no_other(text: str, words: list[str], segment: int) -> None:
+def test_exactly_the_lines_that_contain_a_word_are_found(text: str, words: list[str], segment: int) -> None:
     expected = [row for row, line in enumerate(text.split("\n")) if any(word in line for word in words)]
     needles = [word.encode() for word in words]
     with pytest.MonkeyPatch.context() as patch:
@@ -36,7 +36,7 @@ def test_every_line_that_holds_a_word_is_found_and_no_other(text: str, words: li
 
 
 @given(LETTERS, WORDS)
-def test_every_occurrence_is_told_once_with_or_without_hyperscan(text: str, words: list[str]) -> None:
+def test_every_occurrence_is_returned_once_with_or_without_hyperscan(text: str, words: list[str]) -> None:
     def rows(found: object) -> set[tuple[int, int]]:
         return {(word, text.count("\n", 0, place)) for word, place in found}  # type: ignore[attr-defined]
 
