@@ -13,7 +13,7 @@ from checks.catalog.line_patterns import FALLBACK_LINE_CHARS, compile_line, re2_
 
 @pytest.fixture(params=["re2", "standard library"])
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Each engine in turn; the standard library is what is left where RE2 cannot be imported."""
+    """Each regex engine in turn; the standard library is used if RE2 cannot be imported."""
     caches = (re2_module, compile_line)
     for cached in caches:
         cached.cache_clear()

@@ -19,7 +19,7 @@ AFTER = (
     "[2026-11-29 15:15:03] The server is fired up and ready to roll!\n"
     '[2026-11-29 15:15:05] INFO:     127.0.0.1:5 - "POST /generate HTTP/1.1" 200 OK\n'
 )
-# The engine says of its own output that it is wrong: that is trouble.
+# With this message the engine reports that its output is wrong, which rules out a healthy server.
 TROUBLE = ("Detected errors during sampling! NaN in the logits.",)
 TOGETHER = 12
 

@@ -106,7 +106,7 @@ def test_a_stop_divides_what_failed_from_what_only_followed() -> None:
     assert not state.after_stop(unasked)
 
 
-# --- standing still
+# --- stalls
 
 
 @pytest.mark.parametrize(

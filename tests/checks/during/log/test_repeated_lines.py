@@ -15,7 +15,7 @@ def needle(word: bytes) -> repeated_lines.Find:
 
 
 def hits(finder: ShapeFinder, data: bytes) -> list[bytes]:
-    """The lines a scanner would be shown: after each hit it goes on behind its line."""
+    """Return the lines that a scanner would get: after each hit, it continues after the hit's line."""
     found, start = [], 0
     while (place := finder(data, start, len(data))) >= 0:
         first = data.rfind(b"\n", 0, place) + 1

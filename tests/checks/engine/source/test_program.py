@@ -75,5 +75,5 @@ def _action(name: str) -> str:
 
 
 def _with_sorted_choices(row: list[Any]) -> list[Any]:
-    """Choices that are a set in the engine have no order; the truth holds all of them as text."""
+    """Sort choices that are a set in the engine and have no order; the reference contains all choices as text."""
     return [*row[:2], None if row[2] is None else sorted(map(str, row[2])), *row[3:]]
