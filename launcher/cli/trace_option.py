@@ -1,4 +1,4 @@
-"""`--trace SLUG`: the entry that it names, and the trace of a launch. What is shown of it is `trace_view`."""
+"""`--trace CAUSE`: the entry that it names, and the trace of a launch. What is shown of it is `trace_view`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # only `--trace` pays for what it needs
     from launcher.cli.trace_view import Known
 
 Trace: TypeAlias = Annotated[
-    str, typer.Option("--trace", metavar="SLUG", help="also show why this cause fired or not, condition by condition")
+    str, typer.Option("--trace", metavar="CAUSE", help="also show why this cause fired or not, condition by condition")
 ]
 
 

@@ -80,7 +80,7 @@ class Stage(Struct, frozen=True, kw_only=True):
 
 NAMES = {
     "ID|URL": "last", "smoke|standard|full": "smoke", "save|show|compare": "show", "list|show|diff|capture": "list",
-    "SLUG": "prose", "FILE|-": "FILE", "[-f]": "",
+    "SLUG": "prose", "CAUSE": "kv-pool-left-empty", "FILE|-": "FILE", "[-f]": "",
     "RUN": "last", "ID": "last", "RUN|LOG": "last", "NAME": "radix-cache-lost", "[NAME]": "prod",
     "NAME|FILE.yaml": "P", "10m": "1s",
 }  # fmt: skip

@@ -76,7 +76,7 @@ def test_the_story_is_true_in_every_release_that_it_counts() -> None:
     profile = resolve("qwen3.5-397b/as-tried-next", search_path(ROOT / "profiles"))
     assert isinstance(profile, Profile)
     checked = check_profile(profile, [], Policy(), Rulebook(rules()))
-    [fatal] = [row for row in checked.seen if row.finding.id == "speculative-triple-incomplete"]
+    [fatal] = [row for row in checked.findings if row.finding.id == "speculative-triple-incomplete"]
     within = [release for release in available() if profile.engine.contains(release)]
     assert list(fatal.targets) == within
     assert f"Checked against the {len(within)} releases" in page("README.md")

@@ -21,7 +21,7 @@ from launcher.gate.policy import Policy
 from launcher.gate.policy_baselines import baseline_remarks
 from launcher.gate.report import Affected, Remark
 from launcher.gate.side import Machine, Side
-from launcher.gate.static import Checked, Seen, releases, runs_on
+from launcher.gate.static import Checked, GroupedFinding, releases, runs_on
 from launcher.profile.file import Accepted, Profile
 from launcher.transport.base import Command, Stream
 from launcher.transport.local import LocalTransport
@@ -70,7 +70,7 @@ def judged(accept: tuple[Accepted, ...] = (), *, stood: bool = False) -> View:
 
     def view(policy: Policy, folder: Path) -> Any:
         side, profile = of_chat(policy, folder)
-        now = Checked(seen=(Seen(finding=ERROR, targets=("t",)),), targets=("t",))
+        now = Checked(findings=(GroupedFinding(finding=ERROR, targets=("t",)),), targets=("t",))
         before = {(ERROR.id, ERROR.subject): frozenset({"t"})} if stood else None
         return plain(judge(Case(profile=replace(profile, accept=accept), now=now, before=before), policy, side, TODAY))
 
@@ -141,7 +141,7 @@ VALIDATED = "replay:\n  - {run: runs/good"
 LATER = replace(ACCEPTED, until=date(2027, 12, 1))
 ROWS: dict[str, Row] = {
     "why": row(f"why: Reasons.\n{FORBIDDEN}}}\n", own, f"{FORBIDDEN}}}\n"),
-    "profiles": row("profiles: other\n", lambda policy, folder: sorted(Side(folder, policy).own)),
+    "profiles": row("profiles: other\n", lambda policy, folder: sorted(Side(folder, policy).profile_files)),
     "hosts": row("hosts: none.yaml\n", machines(lambda machine: machine.engine_place)),
     "facts": row("facts: none\n", machines(lambda machine: machine.raw)),
     "engines": row("engines: ==0.5.20\n", lambda policy, folder: len(releases(of_chat(policy, folder)[1], policy))),

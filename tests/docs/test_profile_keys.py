@@ -19,7 +19,7 @@ from launcher.gate.judge import Case, judge
 from launcher.gate.policy import Policy
 from launcher.gate.rulebook import Rulebook
 from launcher.gate.side import Side
-from launcher.gate.static import Checked, Seen, check_profile
+from launcher.gate.static import Checked, GroupedFinding, check_profile
 from launcher.knowledge_cache import rules
 from launcher.plan.launch_plan import Target, make_plan
 from launcher.profile.file import ACCEPT_KEYS, ENV_KEYS, HARDWARE_KEYS, KEYS, MODEL_KEYS, SETTING_KEYS, Profile
@@ -51,7 +51,7 @@ def shown(profile: Profile) -> list[str]:
 def findings(profile: Profile) -> set[tuple[str, str]]:
     """What checks without a host find."""
     checked = check_profile(profile, [], Policy(), Rulebook(rules()))
-    return {(row.finding.id, row.finding.message) for row in checked.seen}
+    return {(row.finding.id, row.finding.message) for row in checked.findings}
 
 
 def in_range(profile: Profile) -> list[Finding]:
@@ -67,7 +67,7 @@ def settled(profile: Profile) -> Any:
 
 def owned(profile: Profile) -> list[str]:
     """What a gate that wants an owner makes of an acceptance."""
-    now = Checked(seen=(Seen(finding=ERROR, targets=("t",)),), targets=("t",))
+    now = Checked(findings=(GroupedFinding(finding=ERROR, targets=("t",)),), targets=("t",))
     policy = Policy(owner=(ERROR.id,))
     return [str(item.status) for item in judge(Case(profile=profile, now=now), policy, Side(Path("/-"), policy), TODAY)]
 
