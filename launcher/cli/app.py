@@ -1,4 +1,7 @@
-"""The table of commands, written out, and the one error handler. A command's module is imported when it is called."""
+"""The tables of commands of `launch` and `diagnose`, and the one error handler.
+
+A command's module is imported only when the command is called. What each command does is in its module.
+"""
 
 from __future__ import annotations
 
@@ -12,57 +15,57 @@ from typing import Any
 # name → (module under launcher.cli, one line for --help)
 LAUNCH = {
     "profile": ("profile", "Check, start, watch and validate a profile on a host."),
-    "check": ("check", "Check a profile against a host's engine, GPUs and model, or offline; start nothing."),
+    "check": ("check", "Check a profile against the engine, GPUs and model of a host, or offline; start nothing."),
     "list": ("list_", "List the profiles that can be launched."),
-    "show": ("show", "Show a profile, with the file and line each value came from."),
+    "show": ("show", "Show a profile after `extends`; --resolved adds the file and line of each value."),
     "runs": ("runs", "List runs, newest first."),
-    "run": ("run", "Show one run: plan, events, diagnosis, verdicts."),
-    "logs": ("logs", "Print a run's log; -f follows it."),
-    "attach": ("attach", "Follow a run again: after a lost connection, a closed laptop, a killed launcher."),
-    "stop": ("stop", "Stop a run, or all runs of a host, and prove that nothing is left."),
-    "validate": ("validate", "Probe a running server: is it correct and fast enough?"),
-    "baseline": ("baseline", "Keep a run's validation under a name, show what is kept, compare with it."),
-    "gate": ("gate", "Judge a change of profiles as CI does: what it affects, what stands in its way."),
-    "replay": ("replay", "Judge recorded runs again, offline: is a verdict another one today?"),
+    "run": ("run", "Show one run: plan, events, diagnosis and verdicts."),
+    "logs": ("logs", "Print the log of a run; -f follows it."),
+    "attach": ("attach", "Follow a run again, e.g. after a lost connection or a killed launcher."),
+    "stop": ("stop", "Stop a run or all runs on a host, and verify that no process, port or GPU memory is left."),
+    "validate": ("validate", "Probe a running server and judge whether it is correct and fast enough."),
+    "baseline": ("baseline", "Save the validation of a run as a baseline, show baselines, compare a run with one."),
+    "gate": ("gate", "Judge a change of profiles as CI does: which profiles it affects and what blocks it."),
+    "replay": ("replay", "Judge recorded runs again, offline, and report verdicts that changed."),
     "bundle": ("bundle", "Pack a run into one archive without secrets."),
-    "init": ("init", "Write a new profiles repository: hosts, first profile, gate policy, CI."),
-    "facts": ("facts", "Capture a host's facts as JSON."),
-    "engines": ("engines", "What is known about engine releases: flags, changes between them."),
-    "explain": ("explain", "The page of a rule, signature or probe."),
-    "schema": ("schema", "JSON Schema of profiles, for editors."),
+    "init": ("init", "Create a profiles repository: hosts, a first profile, gate policy, CI."),
+    "facts": ("facts", "Capture the facts of a host as JSON."),
+    "engines": ("engines", "Show the server args of each SGLang release, and what changes between two releases."),
+    "explain": ("explain", "Print the reference page of a rule, signature or probe."),
+    "schema": ("schema", "Print the JSON Schema of profiles, for editors."),
 }
 DIAGNOSE = {
-    "last-crash": ("diagnose_run:last_crash", "Explain the last run that did not end well."),
+    "last-crash": ("diagnose_run:last_crash", "Explain the most recent run that failed."),
     "run": ("diagnose_run:run", "Explain a run."),
     "log": ("diagnose:log", "Explain a log file (plain, .gz, .xz, .zst), or standard input with `-`."),
-    "unknowns": ("diagnose_unknowns", "List failures without a known cause, grouped over all runs."),
-    "scaffold": ("diagnose_scaffold", "Turn an unknown failure into the draft of a cause, with its log."),
+    "unknowns": ("diagnose_unknowns", "List failures without a known cause, grouped by fingerprint over all runs."),
+    "scaffold": ("diagnose_scaffold", "Draft the knowledge entry of an unknown failure, with its log."),
 }
 INTERRUPTED = 130
 _HELP = {
     "launch": "Launch SGLang from a profile and prove it correct before calling it healthy.",
-    "diagnose": "Name the first cause of a failed SGLang launch, and the remedy.",
+    "diagnose": "Name the root cause of a failed SGLang launch, and its remedy.",
 }
 
 
 def launch() -> None:
-    """Console script `launch`."""
+    """Run the console script `launch`."""
     _main("launch", LAUNCH)
 
 
 def diagnose() -> None:
-    """Console script `diagnose`."""
+    """Run the console script `diagnose`."""
     _main("diagnose", DIAGNOSE)
 
 
 def _main(program: str, table: dict[str, tuple[str, str]]) -> None:
-    # what is loaded at the start lives to the end: looking for garbage among it took a tenth of a short command's time
+    # imported modules live until the exit; collecting garbage among them took a tenth of a short command's time
     gc.set_threshold(50_000)
     sys.exit(run(program, table, sys.argv[1:]))
 
 
 def run(program: str, table: dict[str, tuple[str, str]], words: Sequence[str]) -> int:
-    """Run one command line; the exit code. Every error ends here."""
+    """Run one command line and return the exit code. Every error is reported here; none is raised."""
     if list(words) == ["--version"]:
         from launcher.cli.fault import release
 
@@ -90,7 +93,7 @@ def _overview(program: str, table: dict[str, tuple[str, str]]) -> str:
     rows = "".join(f"  {name:<{width}}  {text}\n" for name, (_, text) in table.items())
     return (
         f"usage: {program} COMMAND [ARGS]\n\n{_HELP[program]}\n\n{rows}\n"
-        f"`{program} COMMAND --help` says more. `{program} --version` names this release.\n"
+        f"Run `{program} COMMAND --help` for the options of a command, `{program} --version` for the release.\n"
     )
 
 
@@ -100,7 +103,7 @@ def _dispatch(program: str, table: dict[str, tuple[str, str]], words: Sequence[s
         from checks.catalog.yaml_reader import did_you_mean
         from launcher.errors import UsageError
 
-        raise UsageError(f"no command `{name}`", hint=did_you_mean(name, table))
+        raise UsageError(f"unknown command `{program} {name}`", hint=did_you_mean(name, table))
     module, _, function = table[name][0].partition(":")
     import typer
     from typer.main import get_command
@@ -114,17 +117,17 @@ def _dispatch(program: str, table: dict[str, tuple[str, str]], words: Sequence[s
 def _exit_code(command: Any, prog_name: str, words: list[str]) -> int:
     import typer
 
-    # typer brings its own copy of click from 0.28 on: the exceptions are found by their place in the family
-    shown: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+    # typer bundles its own copy of click from 0.28 on, so its ClickException is looked up among the base classes
+    click_exception: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     try:
         code = command.main(args=words, prog_name=prog_name, standalone_mode=False)
     except typer.Exit as ended:
         return ended.exit_code
     except typer.Abort as aborted:
         raise KeyboardInterrupt from aborted
-    except shown as error:
+    except click_exception as error:
         error.show()
         return 2
-    if code == INTERRUPTED:  # what typer makes of Ctrl-C
+    if code == INTERRUPTED:  # typer's exit code for Ctrl-C
         raise KeyboardInterrupt
     return int(code or 0)

@@ -1,4 +1,7 @@
-"""`launch baseline`: keep a validation under a name, show what is kept, compare two of them. Asks no server."""
+"""`launch baseline`: save a validation under a name, show saved baselines, compare a run with one.
+
+It only reads stored validations and sends nothing to a server; `launch validate --baseline` probes and compares.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from launcher.flows.validate import stored_baselines
 from launcher.run.store import Run, RunStore
 
 ACTIONS = ("save", "show", "compare")
-_WORDS = {"save": "RUN NAME", "show": "[NAME]", "compare": "RUN NAME|RUN"}
+_ARGUMENTS = {"save": "RUN NAME", "show": "[NAME]", "compare": "RUN NAME|RUN"}
 
 
 def main(
@@ -30,13 +33,12 @@ def main(
         list[str] | None, typer.Argument(metavar="ARGS", help="save RUN NAME · show [NAME] · compare RUN NAME|RUN")
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option("--in", help="save: DIR/baselines/NAME.json, to be committed with its profiles")
+        Path | None, typer.Option("--in", help="save: write DIR/baselines/NAME.json, to commit it with its profiles")
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Keep a run's validation as a baseline, show baselines, compare with one."""
-    given = words or []
-    match action, given:
+    """Save the validation of a run as a baseline, show baselines, compare a run with one."""
+    match action, words or []:
         case "save", [run, name]:
             return _save(RunStore().find(run), name, folder, as_json)
         case "show", []:
@@ -46,9 +48,12 @@ def main(
         case "compare", [run, other]:
             return _compare(RunStore(), run, other, as_json)
         case _ if action in ACTIONS:
-            raise UsageError(f"launch baseline {action} takes {_WORDS[action]}")
+            raise UsageError(
+                f"wrong number of arguments for `launch baseline {action}`",
+                hint=f"launch baseline {action} {_ARGUMENTS[action]}",
+            )
         case _:
-            raise UsageError(f"no `launch baseline {action}`", hint=f"one of {', '.join(ACTIONS)}")
+            raise UsageError(f"unknown action `launch baseline {action}`", hint=f"use one of: {', '.join(ACTIONS)}")
 
 
 def _save(run: Run, name: str, folder: Path | None, as_json: bool) -> int:
@@ -61,41 +66,43 @@ def _save(run: Run, name: str, folder: Path | None, as_json: bool) -> int:
     sys.stdout.write(f"{name}: {path}\n")
     if not validation.get("samples"):
         sys.stderr.write(
-            f"it has no samples to compare with: suite {validation['suite']} takes none; standard and full do\n"
+            f"note: this baseline has no samples to compare: suite `{validation['suite']}` takes none; "
+            "run `launch validate RUN --suite standard` (or full) first\n"
         )
     if validation["outcome"] == Outcome.FAIL:
-        sys.stderr.write(f"careful: that run failed: {validation['summary']}\n")
+        sys.stderr.write(f"warning: the validation of this run failed: {validation['summary']}\n")
     return Exit.OK
 
 
 def _list(as_json: bool) -> int:
-    found = stored_baselines.available(stored_baselines.folders())
+    stored = stored_baselines.available(stored_baselines.folders())
     if as_json:
-        _print([_gist(item) for item in found])
+        _print([_gist(baseline) for baseline in stored])
         return Exit.OK
-    for item in found:
-        validation = item.validation
+    for baseline in stored:
+        validation = baseline.validation
         sys.stdout.write(
-            f"{item.name:<24} {validation.get('level', '?'):<12} {validation.get('model', '')} on SGLang "
-            f"{validation.get('engine', '?')}, suite {validation.get('suite', '?')}, {item.about.get('saved', '')}\n"
+            f"{baseline.name:<24} {validation.get('level', '?'):<12} {validation.get('model', '')} on SGLang "
+            f"{validation.get('engine', '?')}, suite {validation.get('suite', '?')}, "
+            f"{baseline.about.get('saved', '')}\n"
         )
-    if not found:
-        sys.stderr.write("no baselines: `launch baseline save RUN NAME` makes one\n")
+    if not stored:
+        sys.stderr.write("no baselines yet; save one with `launch baseline save RUN NAME`\n")
     return Exit.OK
 
 
 def _show(name: str, as_json: bool) -> int:
-    item = stored_baselines.find(name, stored_baselines.folders(), RunStore())
+    baseline = stored_baselines.find(name, stored_baselines.folders(), RunStore())
     if as_json:
-        _print({**_gist(item), "validation": item.validation})
+        _print({**_gist(baseline), "validation": baseline.validation})
         return Exit.OK
-    sys.stdout.write(f"{item.name}  {item.path}\n")
-    for key, value in item.about.items():
+    sys.stdout.write(f"{baseline.name}  {baseline.path}\n")
+    for key, value in baseline.about.items():
         if key != "name":
             sys.stdout.write(f"  {key}: {value}\n")
     for key in ("level", "model", "engine", "suite", "started", "summary"):
-        sys.stdout.write(f"  {key}: {item.validation.get(key, '')}\n")
-    for verdict in item.validation["verdicts"]:
+        sys.stdout.write(f"  {key}: {baseline.validation.get(key, '')}\n")
+    for verdict in baseline.validation["verdicts"]:
         sys.stdout.write(f"  {verdict['outcome']:<12} {verdict['id']}: {verdict['message']}\n")
     return Exit.OK
 
@@ -106,18 +113,18 @@ def _compare(store: RunStore, name: str, other: str, as_json: bool) -> int:
     profile: Mapping[str, Any] = run.read("profile") or {}
     before = stored_baselines.find(other, stored_baselines.folders(str(profile.get("path", ""))), store)
     margins = {key: part for key in ("accuracy", "speed", "fingerprint") if (part := _expect(profile).get(key))}
-    found = compare(before.validation, now.validation, parse_expect(margins))
+    comparison = compare(before.validation, now.validation, parse_expect(margins))
     if as_json:
-        _print(_document(found, now, before))
+        _print(_document(comparison, now, before))
     else:
-        sys.stdout.write(f"{now.name} against {before.name}\n")
-        for note in found.notes:
+        sys.stdout.write(f"{now.name} compared with {before.name}\n")
+        for note in comparison.notes:
             sys.stdout.write(f"  note         {note}\n")
-        for verdict in found.verdicts:
+        for verdict in comparison.verdicts:
             sys.stdout.write(f"  {verdict.outcome:<12} {verdict.id}: {verdict.message}\n")
-        if not found.verdicts:
-            sys.stdout.write("  nothing to compare: only suites standard and full take samples\n")
-    return {Outcome.PASS: Exit.OK, Outcome.FAIL: Exit.BAD}.get(found.outcome, Exit.INCONCLUSIVE)
+        if not comparison.verdicts:
+            sys.stdout.write("  nothing to compare: only the suites `standard` and `full` take samples\n")
+    return {Outcome.PASS: Exit.OK, Outcome.FAIL: Exit.BAD}.get(comparison.outcome, Exit.INCONCLUSIVE)
 
 
 def _expect(profile: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -125,15 +132,15 @@ def _expect(profile: Mapping[str, Any]) -> Mapping[str, Any]:
     return expect if isinstance(expect, Mapping) else {}
 
 
-def _document(found: Compared, now: stored_baselines.Stored, before: stored_baselines.Stored) -> dict[str, Any]:
+def _document(comparison: Compared, now: stored_baselines.Stored, before: stored_baselines.Stored) -> dict[str, Any]:
     return {
         "run": now.name,
         "baseline": before.name,
-        "outcome": found.outcome,
-        "notes": list(found.notes),
+        "outcome": comparison.outcome,
+        "notes": list(comparison.notes),
         "verdicts": [
-            {"id": item.id, "outcome": item.outcome, "message": item.message, "figures": dict(item.figures)}
-            for item in found.verdicts
+            {"id": verdict.id, "outcome": verdict.outcome, "message": verdict.message, "figures": dict(verdict.figures)}
+            for verdict in comparison.verdicts
         ],
     }
 

@@ -1,4 +1,4 @@
-"""`launch bundle`: a run as one archive without secrets, to attach to an issue or to commit as evidence."""
+"""`launch bundle`: pack a run into one archive without secrets, to attach to an issue or to commit as evidence."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from launcher.run.store import RunStore
 
 
 def main(
-    name: Annotated[str, typer.Argument(metavar="RUN", help="id, unique part of it, `last`, or a run's folder")],
+    name: Annotated[str, typer.Argument(metavar="RUN", help="run id, a unique part of it, `last`, or a run folder")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="file; the run's id in this folder by default")
+        Path | None, typer.Option("--out", "-o", help="archive to write; by default the run id in the current folder")
     ] = None,
 ) -> int:
     """Pack a run into one archive without secrets; `launch replay` and `diagnose run` open it."""
     run = RunStore().find(name)
     path = write(run, out or Path(f"{run.id}{SUFFIX}"))
     sys.stdout.write(f"{path}\n")
-    sys.stderr.write(f"{path.stat().st_size:,} bytes; look into it before you publish it: paths and names are in it\n")
+    size = path.stat().st_size
+    sys.stderr.write(f"{size:,} bytes; review it before you publish it: it contains paths and host names\n")
     return 0

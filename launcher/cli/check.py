@@ -1,4 +1,7 @@
-"""`launch check`: everything that can be known before a start. Exit code 0: no error finding, 2: refused."""
+"""`launch check`: report everything that can be known before a start.
+
+Exit code 0: no finding of severity error; 2: at least one, so `launch profile` would refuse to start.
+"""
 
 from __future__ import annotations
 
@@ -39,31 +42,33 @@ if TYPE_CHECKING:
 
 
 class Checked(Struct, frozen=True, kw_only=True):
-    """Findings on a launch, and what a trace of it wants: its evidence, and who stated or measured that."""
+    """The findings on a launch, and the evidence, sources and accepted findings that `--trace` shows."""
 
     findings: Sequence[Finding]
     launch: Launch | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
-    accepted: Mapping[str, str] = field(default_factory=dict)  # finding → why the profile lives with it
+    accepted: Mapping[str, str] = field(default_factory=dict)  # finding id → why the profile accepts it
 
 
 def main(
-    name: Annotated[str, typer.Argument(metavar="PROFILE", help="name of a profile, or a .yaml file")] = "",
+    name: Annotated[str, typer.Argument(metavar="PROFILE", help="profile name, or a .yaml file")] = "",
     host: HostName = "",
     facts: Annotated[
-        Path | None, typer.Option("--facts", help="recorded facts of `launch facts` instead of a host")
+        Path | None, typer.Option("--facts", help="facts recorded by `launch facts`, in place of a host")
     ] = None,
     engine: Annotated[
-        str, typer.Option("--engine", callback=release, help="engine release; with --facts, in place of theirs")
+        str,
+        typer.Option("--engine", callback=release, help="SGLang release; overrides the one in --facts"),
     ] = "",
-    gpu: Annotated[str, typer.Option("--gpu", help="e.g. '8x RTX PRO 6000', for a check without a host")] = "",
+    gpu: Annotated[str, typer.Option("--gpu", help="GPUs for a check without a host, e.g. '8x RTX PRO 6000'")] = "",
     model_config: Annotated[
-        Path | None, typer.Option("--model-config", help="folder with the model's config.json")
+        Path | None, typer.Option("--model-config", help="checkpoint folder with config.json")
     ] = None,
     case: Annotated[
-        Path | None, typer.Option("--case", help="flags, env, engine, GPU and model facts in one JSON file")
+        Path | None,
+        typer.Option("--case", help="JSON file with flags, env, engine, GPU and model facts"),
     ] = None,
-    fast: Annotated[bool, typer.Option("--fast", help="leave out the engine's own dry run")] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="skip the dry run inside the engine")] = False,
     sets: Sets = None,
     unsets: Unsets = None,
     envs: Envs = None,
@@ -72,12 +77,12 @@ def main(
     trace: Trace = "",
     as_json: Json = False,
 ) -> int:
-    """Check a profile against a host's engine, GPUs and model, or offline; start nothing."""
+    """Check a profile against the engine, GPUs and model of a host, or offline; start nothing."""
     item = traced_entry(trace)
     if case is not None:
         return show(_case(case), item, as_json)
     if not name:
-        raise UsageError("which profile?", hint="`launch check PROFILE --host HOST`, or `--case FILE`")
+        raise UsageError("no profile given", hint="launch check PROFILE --host HOST, or launch check --case FILE")
     profile = override(resolve(name, search_path(profiles)), sets or [], unsets or [], envs or [])
     _agree(host, facts, {"--engine": engine, "--gpu": gpu, "--model-config": model_config})
     if host:
@@ -86,16 +91,20 @@ def main(
 
 
 def _agree(host: str, facts: Path | None, others: dict[str, object]) -> None:
-    """Refuse what would be ignored: a host says for itself what it has, recorded facts do (but for the release)."""
-    given = [name for name, value in others.items() if value]
-    if host and (facts is not None or given):
-        raise UsageError(f"{given[0] if given else '--facts'} is for a check without a host")
-    if facts is not None and (idle := [name for name in given if name != "--engine"]):
-        raise UsageError(f"{idle[0]} and --facts: the recorded facts tell that already")
+    """Refuse options that would be ignored: a host is measured, and recorded facts override all but the release."""
+    offline = [name for name, value in others.items() if value]
+    if host and (facts is not None or offline):
+        option = offline[0] if offline else "--facts"
+        raise UsageError(f"{option} cannot be combined with --host: the host is measured", hint=f"drop {option}")
+    if facts is not None and (ignored := [name for name in offline if name != "--engine"]):
+        raise UsageError(
+            f"{ignored[0]} cannot be combined with --facts: the recorded facts already contain it",
+            hint=f"drop {ignored[0]}",
+        )
 
 
 def show(checked: Checked, traced: Entry | None, as_json: bool) -> int:
-    """Print findings, and the trace where one is asked for; the exit code, which a trace never changes."""
+    """Print the findings, and the trace when one is requested; return the exit code, which a trace never changes."""
     items = checked.findings
     if as_json:
         document = {"findings": [finding_json(item) for item in items], **_trace_document(checked, traced)}
@@ -117,24 +126,24 @@ def _trace_document(checked: Checked, traced: Entry | None) -> dict[str, Any]:
         return {"trace": None}
     from launcher.cli.trace_view import rule_document
 
-    found, known = traced_launch(traced, checked.launch, checked.sources, checked.accepted)
-    return {"trace": rule_document(found, known)}
+    trace, known = traced_launch(traced, checked.launch, checked.sources, checked.accepted)
+    return {"trace": rule_document(trace, known)}
 
 
 def _write_trace(checked: Checked, traced: Entry | None) -> None:
     if traced is None:
         return
     if checked.launch is None:
-        sys.stdout.write(f"{'trace':<10} {traced.id}: the host could not be asked, so there is nothing to judge\n")
+        sys.stdout.write(f"{'trace':<10} {traced.id}: not judged, because the host's facts could not be read\n")
         return
     from launcher.cli.trace_view import rule_rows, write
 
-    found, known = traced_launch(traced, checked.launch, checked.sources, checked.accepted)
-    write(rule_rows(found, known))
+    trace, known = traced_launch(traced, checked.launch, checked.sources, checked.accepted)
+    write(rule_rows(trace, known))
 
 
 def finding_json(item: Finding) -> dict[str, Any]:
-    """The JSON form of a finding, a contract: keys are only ever added."""
+    """Return the JSON form of a finding. It is a contract: keys are only ever added."""
     from launcher.cli.diagnose import remedy_json
 
     return {
@@ -161,12 +170,12 @@ def _launch_of(path: Path) -> Launch:
     try:
         data = json.loads(path.read_bytes())
         if not isinstance(data, dict):
-            raise ValueError("expected one JSON object")
+            raise ValueError("expected a JSON object")
         return from_case(data)
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+        raise UsageError(f"cannot read `{path}`: {error.strerror}") from error
     except ValueError as error:
-        raise UsageError(f"{path}: {error}") from error
+        raise UsageError(f"`{path}` is not a valid case: {error}") from error
 
 
 def _live(profile: Profile, name: str, hosts_file: Path | None, *, fast: bool) -> Checked:
@@ -180,17 +189,17 @@ def _live(profile: Profile, name: str, hosts_file: Path | None, *, fast: bool) -
     with connected(host) as transport:
         try:
             prepared = prepare(transport, profile, host, SystemClock().now())
-        except HostCommandFailed as error:  # no python3, no engine, a shell that runs nothing: a finding, too
-            found = [Finding(id="host-cannot-be-asked", severity=Severity.ERROR, message=error.message, why=error.hint)]
-            return Checked(findings=found)
-        found = list(prepared.findings)
+        except HostCommandFailed as error:  # no python3, no engine, or a shell that runs no command: also a finding
+            finding = Finding(id="host-cannot-be-asked", severity=Severity.ERROR, message=error.message, why=error.hint)
+            return Checked(findings=[finding])
+        findings = list(prepared.findings)
         if not fast:
-            sys.stderr.write("asking the engine itself, which takes as long as importing it\n")
-            seen = {item.id for item in found}
-            found += [item for item in dry_run(transport, prepared).findings if item.id not in seen]
+            sys.stderr.write("running the engine's own argument checks; this takes as long as importing SGLang\n")
+            reported = {item.id for item in findings}
+            findings += [item for item in dry_run(transport, prepared).findings if item.id not in reported]
     stated = of_profile(prepared.profile, load(prepared.plan.engine))
     return Checked(
-        findings=found,
+        findings=findings,
         launch=prepared.launch,
         sources={**stated, **of_host(prepared.facts, name, recorded=False)},
         accepted={finding.id: item.reason for finding, item in prepared.accepted},
@@ -217,20 +226,20 @@ def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model:
         launch = replace(to_launch(raw, flags, env, packages(rules())), engine=version)
         stated = {**of_host(raw, str(facts), recorded=True), **stated}
     else:
-        named = {"name": str(profile.model["name"].value)} if "name" in profile.model else {}
-        seen = model_facts(checkpoint(str(model))) if model else named
-        launch = Launch(engine=version, flags=flags, env=env, gpu=parse_gpu(gpu, profile), model=seen)
+        name_only = {"name": str(profile.model["name"].value)} if "name" in profile.model else {}
+        model_known = model_facts(checkpoint(str(model))) if model else name_only
+        launch = Launch(engine=version, flags=flags, env=env, gpu=parse_gpu(gpu, profile), model=model_known)
         stated |= dict.fromkeys(("host.gpu_name", "host.gpu_count"), "given by --gpu") if gpu else {}
         stated |= {"model.": f"read from {model} by launcher/hostside/read_checkpoint.py"} if model else {}
-    found = [*check(launch, rules()), *(spelling_findings(renamed, version) if version else ())]
-    return Checked(findings=found, launch=launch, sources=stated)
+    findings = [*check(launch, rules()), *(spelling_findings(renamed, version) if version else ())]
+    return Checked(findings=findings, launch=launch, sources=stated)
 
 
 def parse_gpu(text: str, profile: Profile) -> dict[str, Any]:
-    """`8x RTX PRO 6000` → name and count; without it, what the profile says it was made for."""
+    """Return name and count of `8x RTX PRO 6000`; for empty text, the profile's `hardware`. Raises UsageError."""
     if not text:
         return hardware(profile)
     match = re.fullmatch(r"\s*(?:(\d+)\s*[x×*]\s*)?(\S.*?)\s*", text)
     if match is None:
-        raise UsageError(f"`{text}` names no GPU", hint="--gpu '8x RTX PRO 6000'")
+        raise UsageError(f"unknown GPU `{text}`", hint="write count and name, e.g. --gpu '8x RTX PRO 6000'")
     return {"name": match[2], "count": int(match[1] or 1)}

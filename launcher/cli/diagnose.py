@@ -1,4 +1,7 @@
-"""`diagnose log`: read a log, print why it ended. Exit code 0: healthy, 1: a cause is named, 5: unknown."""
+"""`diagnose log`: read a log and print why the launch failed. Exit code 0: healthy, 1: a cause is named, 5: unknown.
+
+`diagnose run` and `diagnose last-crash` are in `diagnose_run`; the rows that are printed are in `diagnose_view`.
+"""
 
 from __future__ import annotations
 
@@ -23,118 +26,118 @@ if TYPE_CHECKING:
 
 
 def log(
-    file: Annotated[str, typer.Argument(help="log file (plain, .gz, .xz, .zst), or - for standard input")],
-    engine: Annotated[str, typer.Option(help="engine release, e.g. 0.5.10; left out: read from the log")] = "",
+    file: Annotated[str, typer.Argument(help="log file (plain, .gz, .xz, .zst), or `-` for standard input")],
+    engine: Annotated[str, typer.Option(help="SGLang release, e.g. 0.5.10; default: read from the log")] = "",
     facts: Annotated[Path | None, typer.Option(help="JSON: engine_version, gpu, model, flags, env, observed")] = None,
-    profile: Annotated[str, typer.Option(help="profile that was launched (name, or a .yaml file)")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON document")] = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="for an issue or a chat")] = False,
-    apply: Annotated[str, typer.Option("--apply", help="write --profile with the first remedy under this name")] = "",
+    profile: Annotated[str, typer.Option(help="profile that produced the log (name, or a .yaml file)")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="print one JSON document")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="print Markdown for an issue or a chat")] = False,
+    apply: Annotated[str, typer.Option("--apply", help="save --profile with the first remedy under this name")] = "",
     trace: Trace = "",
 ) -> int:
-    """Explain a log file."""
+    """Explain why the launch behind a log failed."""
     from launcher.logfile import chunks
 
     if apply and not profile:
-        raise _usage("which profile is to be changed?", hint="--profile NAME, or a .yaml file")
-    item = traced_entry(trace, as_markdown=as_markdown)
-    launched = _launched(profile, engine) if profile else None
-    found, traced = _judged(chunks(file), _Given(launched, facts, engine), item)
+        raise _usage("--apply needs the profile that it changes", hint="add --profile NAME, or --profile FILE.yaml")
+    traced_cause = traced_entry(trace, as_markdown=as_markdown)
+    resolved_profile = _launched(profile, engine) if profile else None
+    diagnosis, traced = _judged(chunks(file), _LaunchKnown(resolved_profile, facts, engine), traced_cause)
     if as_json:
-        sys.stdout.write(json.dumps({**document(found), **trace_document(traced)}, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps({**document(diagnosis), **trace_document(traced)}, ensure_ascii=False) + "\n")
     elif as_markdown:
-        sys.stdout.write(markdown(found, log=file))
+        sys.stdout.write(markdown(diagnosis, log=file))
     else:
-        show(found)
+        show(diagnosis)
         write_trace(traced)
-    if apply and launched:
+    if apply and resolved_profile:
         from launcher.cli.patch import write_patched_profile
 
-        sys.stderr.write(write_patched_profile(launched, file, found, apply) + "\n")
-    return of_diagnosis(found)
+        sys.stderr.write(write_patched_profile(resolved_profile, file, diagnosis, apply) + "\n")
+    return of_diagnosis(diagnosis)
 
 
-class _Given(Struct, frozen=True):
-    """What the caller knows of the launch behind a log."""
+class _LaunchKnown(Struct, frozen=True):
+    """What the options state about the launch behind a log."""
 
     profile: Profile | None
     facts: Path | None
     engine: str
 
-    def known(self) -> dict[str, Any]:
-        """In the form of a facts file."""
-        return {**(_profile_facts(self.profile) if self.profile else {}), **_known(self.facts)}
+    def facts_document(self) -> dict[str, Any]:
+        """Return the stated facts in the form of a --facts file; the file overrides the profile. Raises UsageError."""
+        return {**(_profile_facts(self.profile) if self.profile else {}), **_facts_of(self.facts)}
 
     def sources(self) -> dict[str, str]:
-        """Who states it, fact by fact."""
+        """Return the source of each stated fact, in words, keyed by fact name."""
         from launcher.flows.diagnose.traced import stated_in
 
-        found: dict[str, str] = {}
+        sources: dict[str, str] = {}
         if self.profile:
             from checks.engine.flag_schema import load
             from launcher.plan.fact_sources import of_profile
 
             stated = of_profile(self.profile, load(self.engine))
-            found = {name: words for name, words in stated.items() if name.startswith(("flag.", "env."))}
-        found |= stated_in(_known(self.facts), f"given in {self.facts}") if self.facts else {}
-        return {**found, **({"engine.version": "given by --engine"} if self.engine else {})}
+            sources = {name: words for name, words in stated.items() if name.startswith(("flag.", "env."))}
+        sources |= stated_in(_facts_of(self.facts), f"given in {self.facts}") if self.facts else {}
+        return {**sources, **({"engine.version": "given by --engine"} if self.engine else {})}
 
 
-def _judged(log: Iterable[bytes], given: _Given, item: Entry | None) -> tuple[Diagnosis, Traced | None]:
-    if item is None:
+def _judged(log: Iterable[bytes], launch: _LaunchKnown, traced_cause: Entry | None) -> tuple[Diagnosis, Traced | None]:
+    if traced_cause is None:
         from launcher.flows.diagnose.log_diagnosis import diagnose_log
 
-        return diagnose_log(log, given.known(), given.engine), None
+        return diagnose_log(log, launch.facts_document(), launch.engine), None
     from launcher.flows.diagnose.traced import read_log, traced
 
-    found, reading = read_log(log, given.known(), given.engine)
-    return found, traced(item.id, found, reading, given.sources())
+    diagnosis, reading = read_log(log, launch.facts_document(), launch.engine)
+    return diagnosis, traced(traced_cause.id, diagnosis, reading, launch.sources())
 
 
-def trace_document(found: Traced | None) -> dict[str, Any]:
-    """`trace` of the JSON form; nothing where none is asked for."""
-    if found is None:
+def trace_document(traced: Traced | None) -> dict[str, Any]:
+    """Return the key `trace` of the JSON form, or an empty dict when no trace is requested."""
+    if traced is None:
         return {}
     from launcher.cli.trace_view import Known, cause_document
 
-    return {"trace": cause_document(found.trace, Known(facts=found.facts, sources=found.sources))}
+    return {"trace": cause_document(traced.trace, Known(facts=traced.facts, sources=traced.sources))}
 
 
-def write_trace(found: Traced | None) -> None:
-    """The trace for people, where one is asked for."""
-    if found is not None:
+def write_trace(traced: Traced | None) -> None:
+    """Print the trace for people, when one is requested."""
+    if traced is not None:
         from launcher.cli.trace_view import Known, cause_rows, write
 
-        write(cause_rows(found.trace, Known(facts=found.facts, sources=found.sources)))
+        write(cause_rows(traced.trace, Known(facts=traced.facts, sources=traced.sources)))
 
 
-def document(found: Diagnosis) -> dict[str, Any]:
-    """The JSON form of a diagnosis, a contract: keys are only ever added."""
-    cause = found.cause
+def document(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return the JSON form of a diagnosis. It is a contract: keys are only ever added."""
+    cause = diagnosis.cause
     first = cause.evidence[0] if cause and cause.evidence else None
     return {
         "cause": cause and {
             "id": cause.id, "title": cause.title, "line": cause.line,
             "rank": first.rank if first else "", "time": first.time if first else "",
         },
-        "verdict": found.verdict,
-        "healthy": found.healthy,
-        "sentence": found.sentence,
-        "why": found.why,
+        "verdict": diagnosis.verdict,
+        "healthy": diagnosis.healthy,
+        "sentence": diagnosis.sentence,
+        "why": diagnosis.why,
         "evidence": [_evidence(item) for item in (cause.evidence if cause else ())],
-        "remedies": [remedy_json(item) for item in found.remedies],
-        "symptoms": [item.id for item in found.symptoms],
-        "ledger": [_short(item) for item in found.ledger],
-        "dismissed": [_short(item) for item in found.dismissed],
-        "fingerprint": found.fingerprint,
-        "phase": found.phase,
-        "engine": found.engine,
-        "notes": list(found.notes),
+        "remedies": [remedy_json(item) for item in diagnosis.remedies],
+        "symptoms": [item.id for item in diagnosis.symptoms],
+        "ledger": [_short(item) for item in diagnosis.ledger],
+        "dismissed": [_short(item) for item in diagnosis.dismissed],
+        "fingerprint": diagnosis.fingerprint,
+        "phase": diagnosis.phase,
+        "engine": diagnosis.engine,
+        "notes": list(diagnosis.notes),
     }  # fmt: skip
 
 
 def _launched(name: str, engine: str) -> Profile:
-    """The profile behind a log, as its release gets it. Raises ProfileError, UsageError."""
+    """Return the profile behind a log, resolved for its SGLang release. Raises ProfileError, UsageError."""
     from launcher.profile.resolve import for_engine, resolve, search_path
 
     return for_engine(resolve(name, search_path()), engine or None)
@@ -145,21 +148,21 @@ def _profile_facts(profile: Profile) -> dict[str, Any]:
     return {"flags": flags, "env": {name: item.value for name, item in profile.env.items() if not item.secret}}
 
 
-def _known(path: Path | None) -> dict[str, Any]:
+def _facts_of(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
         data = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise _usage(f"cannot read the facts in {path}: {error}") from error
+        raise _usage(f"cannot read the facts in `{path}`: {error}") from error
     if not isinstance(data, dict):
-        raise _usage(f"{path} holds no JSON object")
+        raise _usage(f"`{path}` is not a facts file: expected a JSON object")
     from checks.facts.launch_evidence import from_case
 
     try:
         from_case(data)
     except ValueError as error:
-        raise _usage(f"{path}: {error}") from error
+        raise _usage(f"`{path}` is not a facts file: {error}") from error
     return data
 
 
@@ -169,19 +172,19 @@ def _usage(message: str, hint: str = "") -> Exception:
     return UsageError(message, hint=hint)
 
 
-def _evidence(item: Evidence) -> dict[str, Any]:
-    return {"text": item.text, "line": item.line, "rank": item.rank, "time": item.time}
+def _evidence(evidence: Evidence) -> dict[str, Any]:
+    return {"text": evidence.text, "line": evidence.line, "rank": evidence.rank, "time": evidence.time}
 
 
-def _short(item: Match) -> dict[str, Any]:
-    return {"id": item.id, "title": item.title, "line": item.line}
+def _short(match: Match) -> dict[str, Any]:
+    return {"id": match.id, "title": match.title, "line": match.line}
 
 
-def remedy_json(item: Remedy) -> dict[str, Any]:
+def remedy_json(remedy: Remedy) -> dict[str, Any]:
     return {
-        "text": item.text, "set": dict(item.set), "unset": list(item.unset), "env": dict(item.env),
-        "unset_env": list(item.unset_env), "install": item.install, "run": item.run or None,
-        "require": dict(item.require), "inspect": item.inspect or None, "upgrade": dict(item.upgrade),
+        "text": remedy.text, "set": dict(remedy.set), "unset": list(remedy.unset), "env": dict(remedy.env),
+        "unset_env": list(remedy.unset_env), "install": remedy.install, "run": remedy.run or None,
+        "require": dict(remedy.require), "inspect": remedy.inspect or None, "upgrade": dict(remedy.upgrade),
     }  # fmt: skip
 
 

@@ -1,4 +1,7 @@
-"""`diagnose last-crash` and `diagnose run`: explain a Run from its folder; its host is reached only when asked to."""
+"""`diagnose last-crash` and `diagnose run`: explain a run from its local folder.
+
+The host is contacted only with --host-evidence or --remote. A log without a run is explained by `diagnose log`.
+"""
 
 from __future__ import annotations
 
@@ -24,58 +27,61 @@ if TYPE_CHECKING:
     from launcher.flows.diagnose.traced import Traced
 
 AskKernel: TypeAlias = Annotated[
-    bool, typer.Option("--host-evidence", help="ask the host's kernel log: memory killer, GPU faults")
+    bool, typer.Option("--host-evidence", help="also read the host's kernel log: OOM killer, GPU faults")
 ]
 Remote: TypeAlias = Annotated[
-    bool, typer.Option("--remote", help="read the log where it lies; only lines that matter travel")
+    bool, typer.Option("--remote", help="read the log on the host and transfer only relevant lines")
 ]
 
 
 def last_crash(
     host: Annotated[str, typer.Option("--host", "-H", help="only runs on this host")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON document")] = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="for an issue or a chat")] = False,
-    apply: Annotated[str, typer.Option("--apply", help="write the profile with the first remedy under this name")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="print one JSON document")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="print Markdown for an issue or a chat")] = False,
+    apply: Annotated[str, typer.Option("--apply", help="save the profile with the first remedy under this name")] = "",
     host_evidence: AskKernel = False,
     remote: Remote = False,
     hosts_file: HostsFile = None,
     trace: Trace = "",
 ) -> int:
-    """Explain the last run that did not end well."""
+    """Explain the most recent run that failed."""
     item = traced_entry(trace, as_markdown=as_markdown)
-    found = RunStore().last_crash(host or None)
-    if found is None:
+    chosen = RunStore().last_crash(host or None)
+    if chosen is None:
         raise RunNotFound(
-            "no run ended badly" + (f" on {host}" if host else ""), hint="`diagnose log FILE` explains any log"
+            "no failed run" + (f" on `{host}`" if host else ""),
+            hint="`launch runs` lists all runs; `diagnose log FILE` explains any log",
         )
-    evidence = _evidence(found, hosts_file, kernel=host_evidence, remote=remote)
-    return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply, evidence=evidence, item=item)
+    evidence = _evidence(chosen, hosts_file, kernel=host_evidence, remote=remote)
+    return explain(chosen, as_json=as_json, as_markdown=as_markdown, apply=apply, evidence=evidence, item=item)
 
 
 def run(
-    name: Annotated[str, typer.Argument(metavar="RUN", help="id, part of it, `last`, a run's folder, a bundle")],
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON document")] = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="for an issue or a chat")] = False,
-    apply: Annotated[str, typer.Option("--apply", help="write the profile with the first remedy under this name")] = "",
+    name: Annotated[str, typer.Argument(metavar="RUN", help="run id, part of it, `last`, a run folder, or a bundle")],
+    as_json: Annotated[bool, typer.Option("--json", help="print one JSON document")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="print Markdown for an issue or a chat")] = False,
+    apply: Annotated[str, typer.Option("--apply", help="save the profile with the first remedy under this name")] = "",
     host_evidence: AskKernel = False,
     remote: Remote = False,
     hosts_file: HostsFile = None,
     trace: Trace = "",
 ) -> int:
-    """Explain a run."""
+    """Explain why a run failed."""
     item = traced_entry(trace, as_markdown=as_markdown)
     if not name.endswith((".tar.gz", ".tgz")):
-        found = RunStore().find(name)
-        evidence = _evidence(found, hosts_file, kernel=host_evidence, remote=remote)
-        return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply, evidence=evidence, item=item)
-    from launcher.gate.evidence_bundle import opened  # tar, gzip and digests cost what only a bundle needs
+        chosen = RunStore().find(name)
+        evidence = _evidence(chosen, hosts_file, kernel=host_evidence, remote=remote)
+        return explain(chosen, as_json=as_json, as_markdown=as_markdown, apply=apply, evidence=evidence, item=item)
+    from launcher.gate.evidence_bundle import (
+        opened,
+    )  # only a bundle pays for importing tar, gzip and digests
 
-    with opened(Path(name)) as found:
-        return explain(found, as_json=as_json, as_markdown=as_markdown, apply=apply, item=item)
+    with opened(Path(name)) as chosen:
+        return explain(chosen, as_json=as_json, as_markdown=as_markdown, apply=apply, item=item)
 
 
 def explain(
-    found: Run,
+    chosen: Run,
     *,
     as_json: bool,
     as_markdown: bool,
@@ -83,23 +89,23 @@ def explain(
     evidence: HostEvidence | None = None,
     item: Entry | None = None,
 ) -> int:
-    """Diagnose a run's log and show it; with `item` also the trace of that entry."""
+    """Diagnose the log of a run, print the result (with `item` also its trace) and return the exit code."""
     from launcher.flows.diagnose.run_diagnosis import NO_EVIDENCE, diagnose_run, has_log
 
-    if not has_log(found) and not (evidence and evidence.log):
-        return _without_log(found, item)
-    diagnosis = diagnose_run(found, evidence or NO_EVIDENCE)
-    traced = _traced(found, evidence or NO_EVIDENCE, diagnosis, item)
+    if not has_log(chosen) and not (evidence and evidence.log):
+        return _without_log(chosen, item)
+    diagnosis = diagnose_run(chosen, evidence or NO_EVIDENCE)
+    traced = _traced(chosen, evidence or NO_EVIDENCE, diagnosis, item)
     if as_json:
-        shown = {"run": found.id, **document(diagnosis), **trace_document(traced)}
+        shown = {"run": chosen.id, **document(diagnosis), **trace_document(traced)}
         sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
     elif as_markdown:
-        sys.stdout.write(markdown(diagnosis, found.id))
+        sys.stdout.write(markdown(diagnosis, chosen.id))
     else:
-        info = found.info
-        level = f" ({info['level']})" if found.state is State.VALIDATED and info.get("level") else ""
+        info = chosen.info
+        level = f" ({info['level']})" if chosen.state is State.VALIDATED and info.get("level") else ""
         subject = (
-            f"{found.id}: {found.state}{level}, profile {info.get('profile')} on {info.get('host')}, "
+            f"{chosen.id}: {chosen.state}{level}, profile {info.get('profile')} on {info.get('host')}, "
             f"SGLang {info.get('engine')}"
         )
         show(diagnosis, subject=subject)
@@ -107,21 +113,23 @@ def explain(
     if apply:
         from launcher.cli.patch import write_patched
 
-        sys.stderr.write(write_patched(found, diagnosis, apply) + "\n")
+        sys.stderr.write(write_patched(chosen, diagnosis, apply) + "\n")
     return of_diagnosis(diagnosis)
 
 
-def _traced(found: Run, evidence: HostEvidence, diagnosis: Diagnosis, item: Entry | None) -> Traced | None:
+def _traced(chosen: Run, evidence: HostEvidence, diagnosis: Diagnosis, item: Entry | None) -> Traced | None:
     if item is None:
         return None
     from launcher.flows.diagnose.traced import read_run, stated_by_run, traced
 
-    return traced(item.id, diagnosis, read_run(found, evidence), stated_by_run(found))
+    return traced(item.id, diagnosis, read_run(chosen, evidence), stated_by_run(chosen))
 
 
-def _evidence(found: Run, hosts_file: Path | None, *, kernel: bool, remote: bool) -> HostEvidence | None:
-    """What the run's host is asked, in one connection; None when nothing is asked. Raises HostUnreachable when there is
-    no copy of the log here to judge instead."""
+def _evidence(chosen: Run, hosts_file: Path | None, *, kernel: bool, remote: bool) -> HostEvidence | None:
+    """Read kernel log and run log on the host, in one connection; None when neither is requested.
+
+    Raises HostUnreachable when the host cannot be reached and no local copy of the log exists to judge instead.
+    """
     if not kernel and not remote:
         return None
     from launcher.clock import SystemClock
@@ -131,20 +139,20 @@ def _evidence(found: Run, hosts_file: Path | None, *, kernel: bool, remote: bool
 
     words = index().words.texts if remote else ()
     try:
-        with connected(host_of(found.host, hosts_file)) as transport:
-            return host_evidence(transport, found, SystemClock().now().timestamp(), kernel=kernel, words=words)
+        with connected(host_of(chosen.host, hosts_file)) as transport:
+            return host_evidence(transport, chosen, SystemClock().now().timestamp(), kernel=kernel, words=words)
     except HostUnreachable as error:
-        if not has_log(found):
+        if not has_log(chosen):
             raise
-        return HostEvidence(notes=(f"the host was not asked: {error.message}; the local copy of the log was judged",))
+        return HostEvidence(notes=(f"host not reached ({error.message}); this is judged from the local log copy",))
 
 
-def _without_log(found: Run, item: Entry | None) -> int:
-    info = found.info
-    sys.stdout.write(f"{found.id} is {info.get('state')}: {info.get('reason') or 'it left no log'}\n")
-    for finding in found.read("findings") or []:
+def _without_log(chosen: Run, item: Entry | None) -> int:
+    info = chosen.info
+    sys.stdout.write(f"{chosen.id} is {info.get('state')}: {info.get('reason') or 'it has no log'}\n")
+    for finding in chosen.read("findings") or []:
         sys.stdout.write(f"  {finding['severity']} {finding['id']}: {finding['message']}\n")
     if item is not None:
-        ask = f"launch check {info.get('profile')} --host {info.get('host')} --trace {item.id}"
-        sys.stdout.write(f"  there is no log to hold {item.id} against; ask the launch: `{ask}`\n")
-    return Exit.REFUSED if found.state is State.REFUSED else Exit.INCONCLUSIVE
+        command = f"launch check {info.get('profile')} --host {info.get('host')} --trace {item.id}"
+        sys.stdout.write(f"  no log to trace {item.id} in; trace it before the launch instead: `{command}`\n")
+    return Exit.REFUSED if chosen.state is State.REFUSED else Exit.INCONCLUSIVE

@@ -1,4 +1,4 @@
-"""`diagnose scaffold`: an unknown failure becomes the folder of a new cause, ready for its author."""
+"""`diagnose scaffold`: draft the folder of a knowledge entry from an unknown failure, for its author to complete."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from launcher.run.store import RunStore
 
 
 def main(
-    source: Annotated[str, typer.Argument(metavar="RUN|LOG", help="a run (id, part of it, `last`), or a log file")],
-    name: Annotated[str, typer.Argument(help="the bad state in hyphenated words, e.g. radix-cache-lost")],
-    to: Annotated[Path, typer.Option("--to", help="folder for drafts")] = Path("knowledge-drafts"),
-    engine: Annotated[str, typer.Option(help="engine release, where a log file does not say")] = "",
+    source: Annotated[str, typer.Argument(metavar="RUN|LOG", help="run (id, part of it, `last`) or log file")],
+    name: Annotated[str, typer.Argument(help="the failure in hyphenated words, e.g. radix-cache-lost")],
+    to: Annotated[Path, typer.Option("--to", help="folder for the drafts")] = Path("knowledge-drafts"),
+    engine: Annotated[str, typer.Option(help="SGLang release, when the log does not name it")] = "",
 ) -> int:
-    """Turn an unknown failure into a cause folder with its log in it."""
+    """Draft the knowledge entry of an unknown failure, with its log."""
     from launcher.flows.diagnose.draft_cause import scaffold_log, scaffold_run
 
     if source == "-" or Path(source).is_file():
-        made = scaffold_log(source, name, to, engine)
+        folder = scaffold_log(source, name, to, engine)
     else:
-        made = scaffold_run(RunStore().find(source), name, to)
+        folder = scaffold_run(RunStore().find(source), name, to)
     sys.stdout.write(
-        f"wrote {made}: fill in what says TODO (docs/knowledge.md), replace the miss log, then\n"
-        f"  python -m checks.lint {made}\n"
+        f"wrote {folder}: complete every TODO (see docs/knowledge.md) and replace the miss log, then run\n"
+        f"  python -m checks.lint {folder}\n"
     )
     return 0

@@ -1,4 +1,4 @@
-"""`diagnose unknowns`: failures that no signature names, grouped over all runs."""
+"""`diagnose unknowns`: list failures that no signature matches, grouped by fingerprint over all runs."""
 
 from __future__ import annotations
 
@@ -11,25 +11,29 @@ from msgspec import to_builtins
 
 from launcher.run.store import RunStore
 
-_SHOWN = 3  # runs of a group that are named
+_SHOWN = 3  # run ids listed per group
 
 
 def main(
     host: Annotated[str, typer.Option("--host", "-H", help="only runs on this host")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON document")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print one JSON document")] = False,
 ) -> int:
-    """List failures without a known cause, those with one fingerprint together."""
+    """List failures without a known cause, grouped by fingerprint."""
     from launcher.flows.diagnose.unknowns import unknowns
 
     runs = (run for run in RunStore().all() if host in ("", str(run.info.get("host", ""))))
-    found = unknowns(runs)
+    groups = unknowns(runs)
     if as_json:
-        sys.stdout.write(json.dumps({"unknowns": [to_builtins(item) for item in found]}, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps({"unknowns": [to_builtins(group) for group in groups]}, ensure_ascii=False) + "\n")
         return 0
-    for item in found:
-        sys.stdout.write(f"{len(item.runs)}x {item.fingerprint}  (SGLang {', '.join(item.engines)})\n")
-        sys.stdout.write(f"   {item.sentence[:200]}\n")
-        more = f" and {len(item.runs) - _SHOWN} more" if len(item.runs) > _SHOWN else ""
-        sys.stdout.write(f"   {', '.join(item.runs[:_SHOWN])} on {', '.join(item.hosts)}{more}\n")
-    sys.stdout.write("`diagnose scaffold RUN NAME` drafts a cause from one of them\n" if found else "no unknowns\n")
+    for group in groups:
+        sys.stdout.write(f"{len(group.runs)}x {group.fingerprint}  (SGLang {', '.join(group.engines)})\n")
+        sys.stdout.write(f"   {group.sentence[:200]}\n")
+        more = f" and {len(group.runs) - _SHOWN} more" if len(group.runs) > _SHOWN else ""
+        sys.stdout.write(f"   {', '.join(group.runs[:_SHOWN])} on {', '.join(group.hosts)}{more}\n")
+    sys.stdout.write(
+        "draft a knowledge entry from one of these runs: `diagnose scaffold RUN NAME`\n"
+        if groups
+        else "no failures without a known cause\n"
+    )
     return 0

@@ -1,6 +1,6 @@
-"""What is shown of a diagnosis, once: the same rows for a terminal, a pipe and a log of CI; Markdown beside them.
+"""The printed form of a diagnosis: one list of rows for a terminal, a pipe and a CI log, and Markdown.
 
-Free of rich, so that a pipe and `--json` need not load it; `render.diagnosis` adds the colours.
+It does not import rich, so that a pipe and `--json` start faster; `render.diagnosis` adds the colours.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from msgspec import Struct
 from checks.during.diagnosis_wording import headline
 from checks.vocabulary import Diagnosis, Evidence, LogVerdict, Match, Remedy
 
-_EVIDENCE, _SYMPTOMS, _DISMISSED = 6, 4, 5  # how many are shown
+_EVIDENCE, _SYMPTOMS, _DISMISSED = 6, 4, 5  # rows shown of each kind
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One line: what it is, what it says, where in the log."""
+    """One line: its label, its text, and its place in the log."""
 
     label: str  # run cause why remedy symptom "ruled out" unresolved note more; empty for evidence
     text: str
@@ -25,7 +25,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 def rows(found: Diagnosis, *, subject: str = "") -> Iterator[Row]:
-    """Everything worth showing, in reading order. `subject` names the run, where it is one."""
+    """Yield the rows of a diagnosis in reading order. `subject` describes the run, if the log belongs to one."""
     if subject:
         yield Row(label="run", text=subject)
     yield Row(label="cause", text=_headline(found))
@@ -48,7 +48,7 @@ def rows(found: Diagnosis, *, subject: str = "") -> Iterator[Row]:
 
 
 def show(found: Diagnosis, *, subject: str = "") -> None:
-    """The diagnosis on standard output, in colours where that is a terminal."""
+    """Print the diagnosis to standard output, in colours if it is a terminal."""
     if sys.stdout.isatty():
         from launcher.cli import render
 
@@ -59,14 +59,14 @@ def show(found: Diagnosis, *, subject: str = "") -> None:
 
 
 def plain(row: Row) -> str:
-    """One row without colours."""
+    """Return one row as text without colours."""
     if row.label:
         return f"{row.label:<10} {row.text}" + (f" ({row.place})" if row.place else "")
     return f"{'':<10} {row.place}: {row.text}"
 
 
 def markdown(found: Diagnosis, run: str = "", log: str = "") -> str:
-    """The diagnosis for an issue or a chat."""
+    """Return the diagnosis as Markdown, for an issue or a chat."""
     title = f"`{found.cause.id}`: {found.sentence}" if found.cause else headline(found)
     subject = f"Run `{run}`" if run else f"Log `{log}`" if log else "Log"
     text = [
@@ -88,7 +88,7 @@ def markdown(found: Diagnosis, run: str = "", log: str = "") -> str:
 
 
 def remedy_text(remedy: Remedy) -> str:
-    """A remedy on one line: what to set, unset, run, require, inspect; then why."""
+    """Return a remedy on one line: what to set, unset, run, require or inspect, then its text in parentheses."""
     parts = [f"{name}: {_value(value)}" for name, value in remedy.set.items()]
     parts += [f"without {name}" for name in remedy.unset]
     parts += [f"env {name}={value}" for name, value in remedy.env.items()]
@@ -96,7 +96,7 @@ def remedy_text(remedy: Remedy) -> str:
     parts += [f"run {remedy.run}"] if remedy.run else []
     parts += [f"require {' and '.join(remedy.requirements)} ({remedy.install})"] if remedy.require else []
     parts += [f"inspect with {remedy.inspect}"] if remedy.inspect else []
-    parts += [f"upgrade {name} to {wanted}" for name, wanted in remedy.upgrade.items()]
+    parts += [f"upgrade {name} to {release}" for name, release in remedy.upgrade.items()]
     text = ", ".join(parts)
     return f"{text}  ({remedy.text})" if text and remedy.text else text or remedy.text
 

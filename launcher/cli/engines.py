@@ -1,4 +1,4 @@
-"""`launch engines`: list, show, diff, capture. What each release of the engine accepts, and what an upgrade changes."""
+"""`launch engines list|show|diff|capture`: the server args of each SGLang release, and what an upgrade changes."""
 
 from __future__ import annotations
 
@@ -15,32 +15,40 @@ from launcher.cli.options import HostName, HostsFile, Json, ProfilesFolder, conn
 from launcher.errors import UsageError
 from launcher.profile.resolve import resolve, search_path
 
-ACTIONS = {"list": 0, "show": 1, "diff": 2, "capture": 0}
+ACTIONS = {"list": 0, "show": 1, "diff": 2, "capture": 0}  # action → required arguments
+_USAGE = {
+    "list": "launch engines list",
+    "show": "launch engines show VERSION [FLAG]",
+    "diff": "launch engines diff OLD NEW [--profile PROFILE]",
+    "capture": "launch engines capture --host HOST, or launch engines capture --wheel FILE",
+}
 
 
 def main(
     action: Annotated[str, typer.Argument(metavar="list|show|diff|capture")] = "list",
     words: Annotated[list[str] | None, typer.Argument(metavar="[VERSION] [VERSION|FLAG]")] = None,
-    profile: Annotated[str, typer.Option("--profile", help="diff: only what this profile uses")] = "",
+    profile: Annotated[str, typer.Option("--profile", help="diff: only what affects this profile")] = "",
     wheel: Annotated[
-        Path | None, typer.Option("--wheel", help="capture: a wheel or source folder instead of a host")
+        Path | None, typer.Option("--wheel", help="capture: read a wheel or source folder instead of a host")
     ] = None,
     host: HostName = "",
     profiles: ProfilesFolder = None,
     hosts_file: HostsFile = None,
     as_json: Json = False,
 ) -> int:
-    """What is known about engine releases: flags, changes between them."""
-    given = words or []
-    if action not in ACTIONS or len(given) < ACTIONS[action]:
-        raise UsageError("engines list | show VERSION [FLAG] | diff OLD NEW [--profile P] | capture --host H|--wheel F")
+    """Show the server args of each SGLang release, and what changes between two releases."""
+    arguments = words or []
+    if action not in ACTIONS:
+        raise UsageError(f"unknown action `launch engines {action}`", hint=f"use one of: {', '.join(ACTIONS)}")
+    if len(arguments) < ACTIONS[action]:
+        raise UsageError(f"`launch engines {action}` needs more arguments", hint=_USAGE[action])
     match action:
         case "list":
             return _list(as_json)
         case "show":
-            return _show(load(given[0]), given[1] if len(given) > 1 else "", as_json)
+            return _show(load(arguments[0]), arguments[1] if len(arguments) > 1 else "", as_json)
         case "diff":
-            return _diff(load(given[0]), load(given[1]), profile, profiles, as_json)
+            return _diff(load(arguments[0]), load(arguments[1]), profile, profiles, as_json)
         case _:
             return _capture(host, wheel, hosts_file)
 
@@ -50,7 +58,7 @@ def _list(as_json: bool) -> int:
     if as_json:
         sys.stdout.write(json.dumps(rows) + "\n")
     else:
-        sys.stdout.write("".join(f"{row['version']:<8} {row['flags']} option names\n" for row in rows))
+        sys.stdout.write("".join(f"{row['version']:<12} {row['flags']} flag names\n" for row in rows))
     return 0
 
 
@@ -61,16 +69,17 @@ def _show(schema: FlagSchema, name: str, as_json: bool) -> int:
         rows = [flag_json(flag) for flag in schema.flags]
         sys.stdout.write(json.dumps(rows) + "\n" if as_json else "".join(_line(flag) for flag in schema.flags))
         return 0
-    found = schema.find(name.lstrip("-"))
-    if found.flag is None:
+    lookup = schema.find(name.lstrip("-"))
+    if lookup.flag is None:
         near = ", ".join(f"--{item}" for item in schema.suggestions(name.lstrip("-")))
-        raise UsageError(f"{schema.version} has no option --{name.lstrip('-')}", hint=f"near: {near}" if near else "")
-    sys.stdout.write(json.dumps(flag_json(found.flag)) + "\n" if as_json else _page(found.flag, schema))
+        message = f"SGLang {schema.version} has no flag `--{name.lstrip('-')}`"
+        raise UsageError(message, hint=f"similar flags: {near}" if near else "")
+    sys.stdout.write(json.dumps(flag_json(lookup.flag)) + "\n" if as_json else _page(lookup.flag, schema))
     return 0
 
 
 def flag_json(flag: Flag) -> dict[str, Any]:
-    """One option as JSON values."""
+    """Return a server arg as JSON values."""
     return {
         name: getattr(flag, name)
         for name in ("names", "type", "choices", "default", "deprecated", "replacement", "help")
@@ -86,7 +95,8 @@ def _page(flag: Flag, schema: FlagSchema) -> str:
     lines = [f"--{', --'.join(flag.names)}   SGLang {schema.version}", f"  {flag.help}"]
     lines.append(f"  type {flag.type}, default {flag.default!r}" + (f", {flag.nargs} values" if flag.nargs else ""))
     lines += [f"  choices: {', '.join(map(str, flag.choices))}"] if flag.choices else []
-    lines += [f"  deprecated; use {flag.replacement or 'nothing'}"] if flag.deprecated else []
+    successor = f"; use {flag.replacement}" if flag.replacement else ", without a replacement"
+    lines += [f"  deprecated{successor}"] if flag.deprecated else []
     lines.append(f"  declared in {flag.source}")
     return "\n".join(lines) + "\n"
 
@@ -97,29 +107,30 @@ def _diff(old: FlagSchema, new: FlagSchema, profile: str, folder: Path | None, a
             sys.stderr.write(f"note: {schema.note}\n")
     if not profile:
         return _changes(diff(old, new), [], as_json)
-    found = resolve(profile, search_path(folder))
-    flags = {name: item.value for name, item in found.flags.items()}
-    env = {name: item.value for name, item in found.env.items()}
+    resolved = resolve(profile, search_path(folder))
+    flags = {name: item.value for name, item in resolved.flags.items()}
+    env = {name: item.value for name, item in resolved.env.items()}
     changes, findings = diff_for(flags, old, new, env)
     return _changes(changes, [f"{item.severity} {item.id}: {item.message}" for item in findings], as_json)
 
 
 def _changes(changes: list[Change], findings: list[str], as_json: bool) -> int:
     if as_json:
-        rows = [{name: getattr(item, name) for name in ("kind", "flag", "before", "after", "note")} for item in changes]
+        keys = ("kind", "flag", "before", "after", "note")
+        rows = [{name: getattr(change, name) for name in keys} for change in changes]
         sys.stdout.write(json.dumps({"changes": rows, "findings": findings}) + "\n")
         return 0
-    for item in changes:
-        arrow = f"{item.before} → {item.after}" if item.before or item.after else ""
-        sys.stdout.write(f"{item.kind:<10} --{item.flag}  {arrow}  {item.note}".rstrip() + "\n")
+    for change in changes:
+        arrow = f"{change.before} → {change.after}" if change.before or change.after else ""
+        sys.stdout.write(f"{change.kind:<10} --{change.flag}  {arrow}  {change.note}".rstrip() + "\n")
     sys.stdout.write("".join(f"{line}\n" for line in findings))
     if not changes and not findings:
-        sys.stdout.write("nothing changes\n")
+        sys.stdout.write("no changes\n")
     return 0
 
 
 def _capture(host: str, wheel: Path | None, hosts_file: Path | None) -> int:
-    """The schema of an engine that is not a release: a build of the main branch, a fork, a checkout."""
+    """Print the schema of an engine that is not a release: a build of the main branch, a fork, a checkout."""
     from launcher.flows.launch.capture_schema import capture_file, capture_host
 
     if wheel is not None:

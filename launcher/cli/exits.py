@@ -1,4 +1,4 @@
-"""Outcome → exit code: the one table. docs/how-it-works.md shows it to people."""
+"""The one table from outcomes to exit codes. docs/how-it-works.md documents it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from launcher.run.store import State
 
 
 class Exit(IntEnum):
-    """Exit codes of every command."""
+    """The exit codes of all commands."""
 
     OK = 0  # the server is healthy, the check found no error, the log shows no failure
-    BAD = 1  # what was asked about is bad: crashed, a probe failed, a cause was found
+    BAD = 1  # the run crashed, a probe failed, or a cause was found
     REFUSED = 2  # usage, profile or plan refused: nothing was started
-    BUG = 3  # a fault of the launcher itself; a report file is written
-    UNREACHABLE = 4  # the host cannot be reached, or a program of ours cannot run there
-    INCONCLUSIVE = 5  # inconclusive, stalled, timed out, lost, or a cause that is not known
-    INTERRUPTED = 130  # from the keyboard
+    BUG = 3  # an internal error of the launcher; a report file is written
+    UNREACHABLE = 4  # the host cannot be reached, or the launcher's program cannot run on it
+    INCONCLUSIVE = 5  # inconclusive, stalled, timed out, lost, or an unknown cause
+    INTERRUPTED = 130  # interrupted by Ctrl-C
 
 
 _ERRORS: tuple[tuple[type[LauncherError], Exit], ...] = (
@@ -50,13 +50,13 @@ _STATES = {
 
 
 def of_error(error: LauncherError) -> Exit:
-    """Exit code of an expected error."""
+    """Return the exit code of an expected error."""
     return next((code for kind, code in _ERRORS if isinstance(error, kind)), Exit.BAD)
 
 
-def of_diagnosis(found: Diagnosis) -> Exit:
-    """Exit code of an explained log or run."""
-    match found.verdict:
+def of_diagnosis(diagnosis: Diagnosis) -> Exit:
+    """Return the exit code of a diagnosed log or run."""
+    match diagnosis.verdict:
         case LogVerdict.CAUSE:
             return Exit.BAD
         case LogVerdict.HEALTHY | LogVerdict.STOPPED:
@@ -66,7 +66,7 @@ def of_diagnosis(found: Diagnosis) -> Exit:
 
 
 def of_validation(outcome: Outcome) -> Exit:
-    """Exit code of a judged server. All skipped is no pass: nothing was shown."""
+    """Return the exit code of a validated server. A suite whose probes were all skipped proves nothing: not a pass."""
     match outcome:
         case Outcome.PASS:
             return Exit.OK
@@ -77,5 +77,5 @@ def of_validation(outcome: Outcome) -> Exit:
 
 
 def of_state(state: State) -> Exit:
-    """Exit code of the state that a run ended in."""
+    """Return the exit code of the state that a run ended in."""
     return _STATES.get(state, Exit.OK)

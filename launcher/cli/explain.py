@@ -1,4 +1,4 @@
-"""`launch explain`: the page of a rule, signature or probe."""
+"""`launch explain`: print the reference page of a rule, signature or probe, or list all of them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from launcher.errors import UsageError
 
 
 def main(
-    slug: Annotated[str, typer.Argument(help="id as in findings and diagnoses; left out: list all")] = "",
+    slug: Annotated[str, typer.Argument(metavar="ID", help="id from a finding or verdict; default: list all")] = "",
     as_json: Json = False,
 ) -> int:
-    """The page of a rule, signature or probe."""
+    """Print the reference page of a rule, signature or probe."""
     if not slug:
         sys.stdout.write(json.dumps(slugs()) + "\n" if as_json else "".join(f"{name}\n" for name in slugs()))
         return 0
     text = page(slug)
     if text is None:
-        raise UsageError(f"nothing is known under `{slug}`", hint=did_you_mean(slug, slugs()))
+        hint = did_you_mean(slug, slugs()) or "`launch explain` lists all ids"
+        raise UsageError(f"no rule, signature or probe has the id `{slug}`", hint=hint)
     if as_json:
         sys.stdout.write(json.dumps({"id": slug, "page": text}, ensure_ascii=False) + "\n")
     elif sys.stdout.isatty():

@@ -1,4 +1,4 @@
-"""`launch facts`: everything a check needs to know about a host, as one JSON document to commit."""
+"""`launch facts`: capture the facts that checks need about a host, as one JSON document to commit."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from launcher.profile.resolve import resolve, search_path
 
 def main(
     host: HostName = "",
-    profile: Annotated[str, typer.Option("--profile", help="also look at this profile's model and port")] = "",
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="file instead of standard output")] = None,
+    profile: Annotated[str, typer.Option("--profile", help="also capture model and port of this profile")] = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="write to this file instead of standard output")
+    ] = None,
     profiles: ProfilesFolder = None,
     hosts_file: HostsFile = None,
 ) -> int:
-    """Capture a host's facts as JSON."""
+    """Capture the facts of a host as JSON, e.g. for `launch check --facts`."""
     where = host_of(host, hosts_file)
     about = resolve(profile, search_path(profiles)) if profile else Profile(name="", path="")
     with connected(where) as transport:

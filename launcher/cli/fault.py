@@ -1,4 +1,4 @@
-"""The one error handler's words: an expected error with its hint, or a report file for a fault of our own."""
+"""What the error handler prints: an expected error with its hint, or a report file for an internal error."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from launcher.secrets import Masker
 
 
 def report(error: Exception, program: str, words: Sequence[str]) -> int:
-    """Say what happened on standard error; the exit code."""
+    """Report the error on standard error and return the exit code."""
     if isinstance(error, ExpectError):
-        error = UsageError(str(error), hint="docs/validation.md lists what `expect` may hold")
+        error = UsageError(str(error), hint="docs/validation.md lists the keys of `expect`")
     if isinstance(error, YamlError):
         error = ProfileError(error.message, where=error.where, hint=error.hint)
     if isinstance(error, LauncherError):
@@ -29,18 +29,18 @@ def report(error: Exception, program: str, words: Sequence[str]) -> int:
         if error.hint:
             sys.stderr.write(f"  hint: {error.hint}\n")
         return of_error(error)
-    return _own_fault(error, program, words)
+    return _internal_error(error, program, words)
 
 
 def release() -> str:
-    """The version of this program; a source tree that was never installed has none."""
+    """Return the version of this program, or `(not installed)` for a source tree that was never installed."""
     try:
         return version("sglang-launcher")
     except PackageNotFoundError:
         return "(not installed)"
 
 
-def _own_fault(error: Exception, program: str, words: Sequence[str]) -> int:
+def _internal_error(error: Exception, program: str, words: Sequence[str]) -> int:
     folder = default_root() / "reports"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{program}.txt"
@@ -51,6 +51,6 @@ def _own_fault(error: Exception, program: str, words: Sequence[str]) -> int:
     ]
     path.write_text(Masker()("\n".join(lines)))
     sys.stderr.write(
-        f"{program}: a fault of the launcher itself: {type(error).__name__}: {error}\n  the report is in {path}\n"
+        f"{program}: internal error: {type(error).__name__}: {error}\n  report with the traceback: {path}\n"
     )
     return Exit.BUG

@@ -1,4 +1,7 @@
-"""`launch gate`: judge a change of profiles as CI does. Exit code 0 pass, 1 fail, 2 usage, 5 inconclusive."""
+"""`launch gate`: judge a change of profiles as CI does. Exit code 0: pass, 1: fail, 2: usage error, 5: inconclusive.
+
+The terminal report is in `gate_screen`, the host tier in `gate_trial`, the judging in `launcher.flows.gate`.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +23,21 @@ if TYPE_CHECKING:
 
 
 def main(
-    base: Annotated[str, typer.Option("--base", help="commit or branch to compare with; CI's own by default")] = "",
+    base: Annotated[str, typer.Option("--base", help="commit or branch to compare with; default: CI's base")] = "",
     tier: Annotated[
-        str, typer.Option("--tier", help="static, replay or host; each includes the ones before")
+        str, typer.Option("--tier", help="static, replay or host; each includes the tiers before it")
     ] = "static",
     host: HostName = "",
     repo: Annotated[Path, typer.Option("--repo", help="folder with gate.yaml")] = Path(),
-    everything: Annotated[bool, typer.Option("--all", help="every profile, and nothing counts as old")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="judge all profiles; no finding counts as known")] = False,
     profiles: Annotated[
-        list[str] | None, typer.Option("--profile", help="only these names; patterns, repeatable")
+        list[str] | None, typer.Option("--profile", help="only profiles that match this name pattern; repeatable")
     ] = None,
-    junit: Annotated[Path | None, typer.Option("--junit", help="write JUnit XML")] = None,
-    sarif: Annotated[Path | None, typer.Option("--sarif", help="write SARIF 2.1.0")] = None,
-    codequality: Annotated[Path | None, typer.Option("--codequality", help="write GitLab code quality JSON")] = None,
-    markdown: Annotated[Path | None, typer.Option("--markdown", help="write a comment as Markdown")] = None,
-    bundles: Annotated[Path | None, typer.Option("--bundles", help="folder for the evidence of launched runs")] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", help="JUnit XML file to write")] = None,
+    sarif: Annotated[Path | None, typer.Option("--sarif", help="SARIF 2.1.0 file to write")] = None,
+    codequality: Annotated[Path | None, typer.Option("--codequality", help="GitLab code quality file to write")] = None,
+    markdown: Annotated[Path | None, typer.Option("--markdown", help="Markdown comment to write")] = None,
+    bundles: Annotated[Path | None, typer.Option("--bundles", help="folder for bundles of launched runs")] = None,
     hosts_file: HostsFile = None,
     as_json: Json = False,
 ) -> int:
@@ -45,10 +48,10 @@ def main(
     try:
         report = _judged(request, host, hosts_file, bundles)
     except YamlError as error:
-        _annotate(error)
+        _annotate_policy(error)
         raise
     _write(report, {"junit": junit, "sarif": sarif, "codequality": codequality, "markdown": markdown})
-    _tell_github(report)
+    _annotate_github(report)
     if as_json:
         from launcher.gate.outputs.document import document
 
@@ -72,21 +75,21 @@ def _judged(request: Request, host: str, hosts_file: Path | None, bundles: Path 
     return judged_on_host(request, host, hosts_file, bundles)
 
 
-def _write(report: Report, wanted: dict[str, Path | None]) -> None:
+def _write(report: Report, paths: dict[str, Path | None]) -> None:
     from launcher.gate.outputs import codequality, junit, markdown, sarif
 
     forms = {
         "junit": junit.junit, "sarif": sarif.sarif, "codequality": codequality.codequality,
         "markdown": markdown.markdown,
     }  # fmt: skip
-    for name, path in wanted.items():
+    for name, path in paths.items():
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(forms[name](report), "utf-8", "surrogateescape")
 
 
-def _tell_github(report: Report) -> None:
-    """Annotations and the step summary, where GitHub runs us. Standard error: standard output may be JSON."""
+def _annotate_github(report: Report) -> None:
+    """Write annotations and the step summary in GitHub Actions, on standard error: standard output may be JSON."""
     if os.environ.get("GITHUB_ACTIONS") == "true":
         from launcher.gate.outputs.github import workflow_commands
 
@@ -99,8 +102,8 @@ def _tell_github(report: Report) -> None:
             out.write(markdown(report))
 
 
-def _annotate(error: YamlError) -> None:
-    """A gate.yaml that cannot be read stands on its line too."""
+def _annotate_policy(error: YamlError) -> None:
+    """In GitHub Actions, annotate the line of gate.yaml that cannot be read."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
     from launcher.gate.outputs.github import annotation

@@ -1,4 +1,4 @@
-"""A Report as lines for a terminal: what was affected, what it means, what stands in the way."""
+"""The report of the gate as lines for a terminal: affected profiles, blocking remarks, trials, verdict."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LABELS = {
 
 
 def lines(report: Report) -> Iterator[str]:
-    """The whole report; the verdict stands last, where the eye is."""
+    """Yield the whole report. The verdict is the last line, next to the prompt."""
     base = f"{report.base[:12]} ({report.base_note})" if report.base else report.base_note
     yield f"base      {base}"
     for item in report.affected:
@@ -30,7 +30,7 @@ def lines(report: Report) -> Iterator[str]:
 
 
 def trial_lines(trial: Trial) -> Iterator[str]:
-    """Old against new on a host."""
+    """Yield the lines of a trial: the old profile compared with the new one on a host."""
     used = f"{trial.gpu_minutes:.1f} GPU minutes"
     yield f"trial     {trial.profile} on {trial.host}: {trial.verdict}; {trial.message} ({used})"
     for item in trial.comparisons:

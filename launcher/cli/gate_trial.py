@@ -1,4 +1,7 @@
-"""The host tier of `launch gate`: the cheap tiers first, then old and new profile on the host, with evidence kept."""
+"""The host tier of `launch gate`: static and replay tier first, then the old and the new profile on the host.
+
+It opens connection and screen and stores the evidence bundles; the trial itself is `launcher.flows.gate.host_tier`.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,9 @@ _LAUNCHES = ("flag", "env", "model", "engine")  # differences that a launch can 
 
 
 def judged_on_host(request: Request, host_name: str, hosts_file: Path | None, bundles: Path | None) -> Report:
-    """Static and replay tier; when they pass, the trials. Raises LauncherError when the host cannot be had."""
+    """Run the static and replay tier and, if they pass, the trials. Raises LauncherError if the host is unavailable."""
     if not host_name:
-        raise UsageError("the host tier needs a host", hint="--host NAME")
+        raise UsageError("the host tier needs a host", hint="launch gate --tier host --host NAME")
     with tempfile.TemporaryDirectory(prefix="gate-") as scratch:
         opened = open_sides(request, LocalTransport(), os.environ, Path(scratch))
         report = judge_change(request, opened, SystemClock())
@@ -46,12 +49,12 @@ def judged_on_host(request: Request, host_name: str, hosts_file: Path | None, bu
         if bundles is not None:
             _keep(context.store, trials, bundles)
     paths = {item.name: item.path for item in report.affected}
-    more = [remark for trial in trials if (remark := _remark(trial, paths)) is not None]
-    return replace(report, trials=trials, remarks=(*more, *report.remarks))
+    trial_remarks = [remark for trial in trials if (remark := _remark(trial, paths)) is not None]
+    return replace(report, trials=trials, remarks=(*trial_remarks, *report.remarks))
 
 
 def _pairs(sides: Sides, report: Report) -> Iterator[Pair]:
-    """What can be tried: concrete profiles whose launch is another one now, or that are new on this host."""
+    """Yield what can be tried: concrete profiles that are new, or whose launch changed."""
     policy = sides.new.policy
     for item in report.affected:
         profile = sides.new.profile(item.name)

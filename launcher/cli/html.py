@@ -1,6 +1,6 @@
-"""A validation as one HTML page: self-contained, without scripts, readable on paper and in the dark. Text → text.
+"""A validation as one self-contained HTML page without scripts, for print and for dark mode. Pure: text in, text out.
 
-Everything that comes from elsewhere is escaped: answers of a model are the last thing that one wants to run.
+All values are escaped, since the page quotes answers of a model.
 """
 
 from __future__ import annotations
@@ -30,13 +30,20 @@ summary { cursor: pointer; color: var(--dim); } footer { margin-top: 2rem; color
 
 
 def check_place(report: Path | None) -> None:
-    """Before hours of work: can the report be written there? Raises UsageError."""
-    if report is not None and (report.is_dir() or not report.resolve().parent.is_dir()):
-        raise UsageError(f"--html {report}: {'that is a folder' if report.is_dir() else 'there is no such folder'}")
+    """Check before hours of work that the report can be written to this path. Raises UsageError if it cannot."""
+    if report is None:
+        return
+    if report.is_dir():
+        raise UsageError(f"--html `{report}` is a folder", hint=f"name a file, e.g. --html {report}/report.html")
+    if not (folder := report.resolve().parent).is_dir():
+        raise UsageError(f"--html `{report}`: its folder does not exist", hint=f"mkdir -p {folder}")
 
 
 def page(validation: Mapping[str, Any], about: Mapping[str, str], baseline: str = "") -> str:
-    """The page of one validation, as `checks.after.validation.as_dict` gives it. `about`: further rows for the head."""
+    """Return the page of a validation in the form of `checks.after.validation.as_dict`.
+
+    `about` adds rows to the head, e.g. run and host; `baseline` is the name of the baseline, if there is one.
+    """
     title = f"{validation['level']}: {validation.get('model') or 'server'}"
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
@@ -47,7 +54,7 @@ def page(validation: Mapping[str, Any], about: Mapping[str, str], baseline: str 
         f'<p class="{escape(str(validation["outcome"]))}">{escape(str(validation["summary"]))}</p>\n'
         f"{_head(validation, about, baseline)}\n<h2>Probes</h2>\n{_probes(validation['verdicts'])}\n"
         f"{_warnings(validation.get('warnings') or ())}"
-        "<footer>A skip is no pass. An interval holds 95 % of what chance alone would make of it.</footer>\n"
+        "<footer>Skipped probes do not count as passed. Intervals are 95 % confidence intervals.</footer>\n"
         "</body></html>\n"
     )
 
@@ -109,12 +116,13 @@ def _warnings(items: Sequence[Mapping[str, Any]]) -> str:
         )
         for item in items
     )
-    return f"<h2>Warnings of the log</h2>\n{_table(rows)}\n"
+    return f"<h2>Warnings in the log</h2>\n{_table(rows)}\n"
 
 
 def _why(item: Mapping[str, Any]) -> str:
     cleared = ", ".join(map(str, item.get("clears") or ()))
-    text = f"by {item['by']}" if item.get("by") else f"would be cleared by {cleared}" if cleared else ""
+    decided = f"by {item['by']}" if item.get("by") else ""
+    text = decided or (f"a pass of {cleared} would clear it" if cleared else "")
     shown = f"<pre>{escape(str(item['evidence']))}</pre>" if item.get("evidence") else ""
     return f"<br>{escape(text)}{shown}"
 

@@ -1,4 +1,4 @@
-"""`launch init`: a new profiles repository, with the gate in its CI from the first commit."""
+"""`launch init`: create a profiles repository, with the gate in its CI from the first commit."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from launcher.gate.scaffold import scaffold
 
 
 def main(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="folder; made when it is not there")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="folder; created if it does not exist")],
 ) -> int:
-    """Write a new profiles repository: hosts, first profile, gate policy, CI for GitHub and GitLab."""
+    """Create a profiles repository: hosts, a first profile, gate policy, CI for GitHub and GitLab."""
     written = scaffold(folder)
     sys.stdout.write("".join(f"{folder / name}\n" for name in written))
     sys.stderr.write(

@@ -1,4 +1,4 @@
-"""`launch list`: the profiles that can be launched from here."""
+"""`launch list`: list the profiles on the search path that can be launched, with engine range and purpose."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from launcher.profile.resolve import available, resolve, search_path
 
 def main(
     profiles: ProfilesFolder = None,
-    everything: Annotated[bool, typer.Option("--all", "-a", help="also those that only serve to be extended")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", "-a", help="include profiles that exist only to be extended")
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """List the profiles that can be launched."""
@@ -28,8 +30,8 @@ def main(
             broken.append({"name": name, "error": f"{error.where}: {error.message}"})
             continue
         if everything or not (profile.abstract or name.rpartition("/")[2].startswith("_") or name.startswith("_")):
-            first = profile.why.split(". ")[0].rstrip(".")
-            rows.append({"name": name, "engine": profile.engine.text, "why": first, "path": profile.path})
+            purpose = profile.why.split(". ")[0].rstrip(".")
+            rows.append({"name": name, "engine": profile.engine.text, "why": purpose, "path": profile.path})
     if as_json:
         sys.stdout.write(json.dumps({"profiles": rows, "broken": broken}) + "\n")
         return 2 if broken else 0

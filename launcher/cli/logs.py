@@ -1,4 +1,4 @@
-"""`launch logs`: a run's log, from our copy; with -f it is followed on the host."""
+"""`launch logs`: print the local copy of a run's log; with -f, follow the log on the host."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from launcher.secrets import Masker
 
 
 def main(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="id, unique part of it, or `last`")] = "last",
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="go on as the log grows")] = False,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="run id, a unique part of it, or `last`")] = "last",
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="keep printing as the log grows")] = False,
     hosts_file: HostsFile = None,
 ) -> int:
-    """Print a run's log; -f follows it."""
-    found = RunStore().find(run)
-    if found.log.exists():
-        with found.log.open("rb") as log:
+    """Print the log of a run; -f follows it."""
+    chosen = RunStore().find(run)
+    if chosen.log.exists():
+        with chosen.log.open("rb") as log:
             while chunk := log.read(1 << 20):
                 sys.stdout.buffer.write(chunk)
         sys.stdout.flush()
     elif not follow:
-        sys.stderr.write(f"run {found.id} has no log: it is {found.state}\n")
+        sys.stderr.write(f"run {chosen.id} ({chosen.state}) has no local log; try `launch logs -f {chosen.id}`\n")
     if not follow:
         return 0
-    with connected(host_of(found.host, hosts_file)) as transport:
-        copy = LogCopy(found, Masker())
-        tail = Tail(transport, found, copy.offset)
+    with connected(host_of(chosen.host, hosts_file)) as transport:
+        copy = LogCopy(chosen, Masker())
+        tail = Tail(transport, chosen, copy.offset)
         try:
             return _follow(tail, copy)
         finally:
@@ -51,7 +51,7 @@ def _follow(tail: Tail, copy: LogCopy) -> int:
                 sys.stderr.write(f"{end.state}, exit code {end.code}\n")
                 return 0
             case Lost(final=True) as lost:
-                sys.stderr.write(f"the connection is gone: {lost.reason}\n")
+                sys.stderr.write(f"connection lost: {lost.reason}\n")
                 return 4
             case _:
                 pass

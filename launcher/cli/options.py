@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they resolve to."""
+"""Options that several commands share, and the host and connection that they resolve to."""
 
 from __future__ import annotations
 
@@ -11,47 +11,44 @@ import typer
 
 from launcher.errors import UsageError
 
-if TYPE_CHECKING:  # a command that needs no host must not pay for what reaches one
+if TYPE_CHECKING:  # commands without a host must not pay for importing the transport
     from launcher.transport.base import Transport
     from launcher.transport.inventory import Host
 
 
 def release(text: str) -> str:
-    """A release number as it was typed. Raises UsageError for what is none: every rule would hold for it."""
-    from checks.vocabulary import parse_version  # it loads `packaging`, which few commands need
+    """Return the release as it was typed. Raises UsageError if it is not a release: every rule would hold for it."""
+    from checks.vocabulary import parse_version  # loads `packaging`, which few commands need
 
     if text and parse_version(text) is None:
         raise UsageError(
-            f"`{text}` is no release of the engine", hint="e.g. 0.5.11; `launch engines list` has them all"
+            f"`{text}` is not an SGLang release", hint="e.g. 0.5.11; `launch engines list` lists all releases"
         )
     return text
 
 
 HostName: TypeAlias = Annotated[
     str,
-    typer.Option(
-        "--host", "-H", help="host: a name of ssh_config or hosts.yaml, user@name:port, `local`, `replay:RUNDIR`"
-    ),
+    typer.Option("--host", "-H", help="name in ssh_config or hosts.yaml, user@name:port, `local` or `replay:RUNDIR`"),
 ]
-HostsFile: TypeAlias = Annotated[Path | None, typer.Option("--hosts-file", help="inventory instead of ./hosts.yaml")]
+HostsFile: TypeAlias = Annotated[Path | None, typer.Option("--hosts-file", help="inventory in place of ./hosts.yaml")]
 ProfilesFolder: TypeAlias = Annotated[
-    Path | None, typer.Option("--profiles", help="folder to look for profiles in first")
+    Path | None, typer.Option("--profiles", help="folder to search for profiles first")
 ]
-Sets: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--set", help="flag=value on top of the profile; repeatable")
-]
-Unsets: TypeAlias = Annotated[list[str] | None, typer.Option("--unset", help="flag to leave out; repeatable")]
+Sets: TypeAlias = Annotated[list[str] | None, typer.Option("--set", help="FLAG=VALUE to add or override; repeatable")]
+Unsets: TypeAlias = Annotated[list[str] | None, typer.Option("--unset", help="flag to remove; repeatable")]
 Envs: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--env", help="NAME=VALUE for the engine; NAME alone takes a secret from here")
+    list[str] | None,
+    typer.Option("--env", help="NAME=VALUE for the engine; NAME alone passes a local variable as secret"),
 ]
-Report: TypeAlias = Annotated[Path | None, typer.Option("--html", help="write a report of the verdict into this file")]
-Json: TypeAlias = Annotated[bool, typer.Option("--json", help="one JSON document on standard output")]
+Report: TypeAlias = Annotated[Path | None, typer.Option("--html", help="write the validation report to this file")]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="print one JSON document to standard output")]
 
 
 def host_of(name: str, hosts_file: Path | None) -> Host:
-    """The host. Raises UsageError, ProfileError."""
+    """Return the host of that name. Raises UsageError for an empty name, ProfileError for a faulty inventory."""
     if not name:
-        raise UsageError("which host?", hint="--host NAME, or `--host local` for this machine")
+        raise UsageError("no host given", hint="add --host NAME, or --host local for this machine")
     from launcher.transport.inventory import resolve
 
     return resolve(name, hosts_file=hosts_file)
@@ -59,7 +56,7 @@ def host_of(name: str, hosts_file: Path | None) -> Host:
 
 @contextmanager
 def connected(host: Host) -> Iterator[Transport]:
-    """A connection for as long as the block runs."""
+    """Connect to the host, and close the connection when the block ends."""
     from launcher.transport.connect import connect
 
     transport = connect(host)

@@ -1,4 +1,7 @@
-"""`launch profile`: the whole promise. Parse → one flow → render → exit code."""
+"""`launch profile`: check, start, watch and validate a profile.
+
+It parses options, runs the flow `launcher.flows.launch.launch`, prints the outcome and returns the exit code.
+"""
 
 from __future__ import annotations
 
@@ -33,18 +36,18 @@ from launcher.run.store import Run, State
 
 
 def main(
-    name: Annotated[str, typer.Argument(metavar="PROFILE", help="name of a profile, or a .yaml file")],
+    name: Annotated[str, typer.Argument(metavar="PROFILE", help="profile name, or a .yaml file")],
     host: HostName = "",
     sets: Sets = None,
     unsets: Unsets = None,
     envs: Envs = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="look, plan and check; start nothing")] = False,
-    no_validate: Annotated[bool, typer.Option("--no-validate", help="stop at ready, do not probe")] = False,
-    no_check: Annotated[bool, typer.Option("--no-check", help="start although a check says it will not work")] = False,
-    fast: Annotated[bool, typer.Option("--fast", help="do not ask the engine itself before starting it")] = False,
-    soak: Annotated[str, typer.Option("--soak", help="go on probing for so long once validated: 30s, 10m, 1h")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="plan and check on the host; start nothing")] = False,
+    no_validate: Annotated[bool, typer.Option("--no-validate", help="return at ready without probing")] = False,
+    no_check: Annotated[bool, typer.Option("--no-check", help="start despite error findings")] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="skip the dry run inside the engine")] = False,
+    soak: Annotated[str, typer.Option("--soak", help="keep probing for this long after validation: 30s, 10m, 1h")] = "",
     report: Report = None,
-    detach: Annotated[bool, typer.Option("--detach", "-d", help="return as soon as the process runs")] = False,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="return as soon as the process is running")] = False,
     profiles: ProfilesFolder = None,
     hosts_file: HostsFile = None,
     as_json: Json = False,
@@ -73,17 +76,17 @@ def main(
 
 
 def write_report(outcome: LaunchOutcome, place: Path) -> None:
-    """The page of its verdict; a word on standard error when there is none."""
-    run, found = outcome.run, outcome.validation
-    if run is None or found is None:
-        sys.stderr.write(f"{place} was not written: the run was not validated\n")
+    """Write the validation of a launch as an HTML page; without a validation, say so on standard error."""
+    run, validation = outcome.run, outcome.validation
+    if run is None or validation is None:
+        sys.stderr.write(f"`{place}` was not written, because the run was not validated\n")
         return
     about = {"run": run.id, "profile": str(run.info.get("profile", "")), "host": run.host}
-    place.write_text(html.page(as_dict(found), about, run.expectations.baseline), "utf-8")
+    place.write_text(html.page(as_dict(validation), about, run.expectations.baseline), "utf-8")
 
 
 def finish(outcome: LaunchOutcome, *, as_json: bool) -> int:
-    """Print how it ended; the exit code."""
+    """Print the outcome of a launch and return the exit code."""
     if as_json:
         sys.stdout.write(json.dumps(outcome_json(outcome), ensure_ascii=False) + "\n")
     else:
@@ -96,7 +99,7 @@ def finish(outcome: LaunchOutcome, *, as_json: bool) -> int:
 
 
 def outcome_json(outcome: LaunchOutcome) -> dict[str, Any]:
-    """The JSON form of an outcome."""
+    """Return the JSON form of an outcome. It is a contract: keys are only ever added."""
     return {
         "run": outcome.run.id if outcome.run else None,
         "folder": str(outcome.run.folder) if outcome.run else None,

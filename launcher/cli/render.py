@@ -1,6 +1,6 @@
-"""Every human-readable view. Progress goes to standard error, answers to standard output.
+"""The coloured views: findings, runs, diagnosis, trace. Progress goes to standard error, answers to standard output.
 
-On a terminal one line at the bottom moves; elsewhere, and with NO_COLOR, the same facts come as plain lines.
+The rows of a diagnosis are made in `diagnose_view`, those of a trace in `trace_view`; a launch is shown by `screen`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from checks.vocabulary import Diagnosis, Finding, LogVerdict, Severity
 from launcher.cli.diagnose_view import remedy_text, rows
 from launcher.run.store import Run
 
-if TYPE_CHECKING:  # a trace loads what nothing else needs
+if TYPE_CHECKING:  # only --trace pays for importing it
     from launcher.cli.trace_view import TraceRow
 
 _LABEL = {
@@ -26,7 +26,7 @@ _LABEL = {
     "why": "bold",
     "remedy": "bold cyan",
     "unresolved": "yellow",
-}  # the others are dim
+}  # all other labels are dim
 _FAINT = ("symptom", "ruled out", "note", "more")
 _HOLDS = {"yes": "green", "no": "red", "unknown": "yellow"}
 _SEVERITY = {
@@ -37,27 +37,27 @@ _SEVERITY = {
 
 
 def err() -> Console:
-    """Progress."""
+    """Return the console for progress, on standard error."""
     return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
 
 def out() -> Console:
-    """Answers."""
+    """Return the console for answers, on standard output."""
     return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def findings(console: Console, items: Iterable[Finding]) -> None:
-    """Findings with their remedies."""
-    for item in items:
-        console.print(f"{_SEVERITY[item.severity]}  [bold]{item.id}[/]: {escape(item.message)}")
-        if item.why and item.severity is not Severity.INFO:
-            console.print(f"         [dim]{escape(item.why)}[/]")
-        for remedy in item.remedies[:3] if item.severity is not Severity.INFO else ():
+    """Print findings, each with its reason and up to three remedies; an info finding takes one line."""
+    for finding in items:
+        console.print(f"{_SEVERITY[finding.severity]}  [bold]{finding.id}[/]: {escape(finding.message)}")
+        if finding.why and finding.severity is not Severity.INFO:
+            console.print(f"         [dim]{escape(finding.why)}[/]")
+        for remedy in finding.remedies[:3] if finding.severity is not Severity.INFO else ():
             console.print(f"         [cyan]remedy[/] {escape(remedy_text(remedy))}")
 
 
 def runs_table(runs: Iterable[Run], now: float) -> Table:
-    """`launch runs`."""
+    """Return the table of `launch runs`. `now` in seconds since the epoch."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("run", "state", "profile", "host", "engine", "age"):
         table.add_column(name, no_wrap=name != "profile")
@@ -69,17 +69,17 @@ def runs_table(runs: Iterable[Run], now: float) -> Table:
 
 
 def state_text(info: Mapping[str, object]) -> str:
-    """State of a run with its outcome."""
+    """Return the state of a run with its level, as rich markup."""
     state = str(info.get("state", "planned"))
-    extra = f" ({info['level']})" if state == "validated" and info.get("level") else ""
+    level = f" ({info['level']})" if state == "validated" and info.get("level") else ""
     colour = {"validated": "green", "ready": "green", "crashed": "red", "lost": "red", "refused": "red"}.get(
         state, "yellow"
     )
-    return f"[{colour}]{state}{extra}[/]"
+    return f"[{colour}]{state}{level}[/]"
 
 
 def age(seconds: float) -> str:
-    """3 min, 2 h, 5 d."""
+    """Return a duration in its largest unit, e.g. `3 min`, `2 h` or `5 d`."""
     for limit, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= limit:
             return f"{seconds / limit:.0f} {unit}"
@@ -87,7 +87,7 @@ def age(seconds: float) -> str:
 
 
 def diagnosis(console: Console, found: Diagnosis, *, subject: str = "") -> None:
-    """A diagnosis for people: the rows of `diagnose_view` in colours."""
+    """Print the rows of `diagnose_view` in colours."""
     for row in rows(found, subject=subject):
         text, place = escape(row.text), escape(row.place)
         if row.label == "cause" and found.cause is not None:
@@ -103,9 +103,9 @@ def diagnosis(console: Console, found: Diagnosis, *, subject: str = "") -> None:
             console.print(f"           [dim]{place:>10}[/] {text}")
 
 
-def trace(console: Console, found: Iterable[TraceRow]) -> None:
-    """A trace for people: the rows of `trace_view` in colours."""
-    for row in found:
+def trace(console: Console, trace_rows: Iterable[TraceRow]) -> None:
+    """Print the rows of `trace_view` in colours."""
+    for row in trace_rows:
         holds = f"[{_HOLDS[row.holds]}]{row.holds:<8}[/]" if row.holds else ""
         if row.label:
             console.print(" ".join(filter(None, (f"[bold]{row.label:<10}[/]", holds, escape(row.text)))))

@@ -1,4 +1,4 @@
-"""`launch run`: one run, from its folder."""
+"""`launch run`: show one run from its local folder; the host is contacted only with --refresh."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from launcher.run.store import Run, RunStore
 
 
 def main(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="id, unique part of it, or `last`")] = "last",
-    refresh: Annotated[bool, typer.Option("--refresh", help="look at the host again")] = False,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="run id, a unique part of it, or `last`")] = "last",
+    refresh: Annotated[bool, typer.Option("--refresh", help="read the current state from the host first")] = False,
     hosts_file: HostsFile = None,
     as_json: Json = False,
 ) -> int:
-    """Show one run: plan, events, diagnosis, verdicts."""
-    found = RunStore().find(run)
+    """Show one run: plan, events, diagnosis and verdicts."""
+    chosen = RunStore().find(run)
     if refresh:
-        _refresh(found, hosts_file)
+        _refresh(chosen, hosts_file)
     if as_json:
-        sys.stdout.write(json.dumps(everything(found), ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(everything(chosen), ensure_ascii=False) + "\n")
     else:
-        _show(found)
+        _show(chosen)
     return 0
 
 
 def everything(run: Run) -> dict[str, Any]:
-    """All documents of a run in one."""
+    """Return all documents of a run as one."""
     parts = ("plan", "findings", "diagnosis", "validation", "server_info")
     return {"run": run.id, "folder": str(run.folder), **run.info, **{name: run.read(name) for name in parts}}
 
@@ -57,8 +57,8 @@ def _show(run: Run) -> None:
     for finding in run.read("findings") or []:
         console.print(f"{finding['severity']:<8} {finding['id']}: {finding['message']}", markup=False)
     for event in run.events():
-        rest = ", ".join(f"{k} {v}" for k, v in event.items() if k not in ("event", "at") and v not in ("", None))
-        console.print(f"{event.get('at', 0):8.1f}s {event['event']}: {rest[:200]}", markup=False)
+        details = ", ".join(f"{k} {v}" for k, v in event.items() if k not in ("event", "at") and v not in ("", None))
+        console.print(f"{event.get('at', 0):8.1f}s {event['event']}: {details[:200]}", markup=False)
     diagnosis, validation = run.read("diagnosis"), run.read("validation")
     if diagnosis:
         console.print(f"[bold]cause[/]    {diagnosis.get('cause') or 'unknown'}: {escape(diagnosis.get('sentence'))}")

@@ -1,4 +1,4 @@
-"""`launch runs`: what was launched from here, newest first."""
+"""`launch runs`: list the runs that were launched from this machine, newest first."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from launcher.run.store import RunStore
 
 
 def main(
-    count: Annotated[int, typer.Option("--count", "-n", help="how many")] = 20,
-    host: Annotated[str, typer.Option("--host", "-H", help="only this host")] = "",
+    count: Annotated[int, typer.Option("--count", "-n", help="number of runs to list")] = 20,
+    host: Annotated[str, typer.Option("--host", "-H", help="only runs on this host")] = "",
     as_json: Json = False,
 ) -> int:
     """List runs, newest first."""
@@ -25,7 +25,11 @@ def main(
         sys.stdout.write(json.dumps([{"run": run.id, **run.info} for run in runs]) + "\n")
         return 0
     if not runs:
-        sys.stderr.write("no runs yet: `launch profile NAME --host HOST`\n")
+        sys.stderr.write(
+            f"no runs on `{host}`; `launch runs` lists all\n"
+            if host
+            else "no runs yet; start one with `launch profile NAME --host HOST`\n"
+        )
         return 0
     if not sys.stdout.isatty():
         for run in runs:

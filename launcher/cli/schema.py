@@ -1,4 +1,4 @@
-"""`launch schema`: JSON Schema of profiles, for `# yaml-language-server: $schema=...`."""
+"""`launch schema`: print the JSON Schema of profiles, for `# yaml-language-server: $schema=...`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from launcher.profile.editor_schema import profile_schema
 
 def main(
     engine: Annotated[
-        str, typer.Option("--engine", callback=release, help="release whose flags are completed; newest by default")
+        str,
+        typer.Option("--engine", callback=release, help="SGLang release whose flags to complete; default: newest"),
     ] = "",
 ) -> int:
-    """JSON Schema of profiles, for editors."""
+    """Print the JSON Schema of profiles, for editors."""
     sys.stdout.write(json.dumps(profile_schema(load(engine)), indent=1) + "\n")
     return 0

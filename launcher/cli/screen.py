@@ -1,4 +1,7 @@
-"""A launch as it happens and as it ended: the Observer of the flows, for people (Screen) and for --json (Quiet)."""
+"""Shows a launch while it runs and its outcome: the Observer of the flows, for people (Screen) and --json (Quiet).
+
+On a terminal a status line at the bottom is updated; elsewhere, and with NO_COLOR, each fact is a plain line.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ _HEALTH = {0: "connection refused", -1: "no answer in time", 200: "200", 503: "5
 
 
 class Screen:
-    """Shows a launch as it happens; the Observer of the flows."""
+    """An Observer that prints a launch while it runs."""
 
     def __init__(self, console: Console, *, verbose: bool = False) -> None:
         self._console = console
@@ -51,12 +54,12 @@ class Screen:
         self._announced = ""
 
     def close(self) -> None:
-        """Take the moving line away."""
+        """Remove the status line."""
         if self._status is not None:
             self._status.stop()
 
     def prepared(self, prepared: Prepared, run: Run | None) -> None:
-        """Plan and findings, before the start."""
+        """Print plan and findings, before the start."""
         plan, console = prepared.plan, self._console
         console.print(
             f"[bold]profile[/]  {escape(plan.profile)} ({plan.digest})  [dim]{escape(prepared.profile.path)}[/]"
@@ -70,7 +73,7 @@ class Screen:
         findings(console, prepared.findings)
 
     def event(self, event: Event) -> None:
-        """One thing that happened."""
+        """Print an event with its time in seconds since the start, or update the status line."""
         match event:
             case Progress():
                 self._move(f"{event.text} {event.fraction:.0%}" if event.fraction is not None else event.text)
@@ -88,7 +91,7 @@ class Screen:
                 self._line(event.at, _event_text(event))
 
     def verdict(self, verdict: Verdict) -> None:
-        """One probe."""
+        """Print the verdict of a probe; up to three lines of evidence unless it passed or was skipped."""
         if self._announced != "probes":
             self._announced = "probes"
             self._console.print("[bold]probes[/]")
@@ -100,7 +103,7 @@ class Screen:
                 self._console.print(f"      [dim]{escape(f'{item.time} {item.text}'.strip()[:300])}[/]")
 
     def say(self, text: str) -> None:
-        """One line."""
+        """Print a line."""
         self._console.print(f"[dim]{escape(text)}[/]")
 
     def _finish_phase(self, at: float) -> None:
@@ -119,7 +122,7 @@ class Screen:
 
 
 class Quiet:
-    """An Observer that shows nothing, for --json."""
+    """An Observer that prints nothing, for --json."""
 
     def prepared(self, prepared: Prepared, run: Run | None) -> None: ...
 
@@ -131,7 +134,7 @@ class Quiet:
 
 
 def outcome(console: Console, ended: LaunchOutcome) -> None:
-    """The last block of a launch: verdict, why, what to do next."""
+    """Print the outcome of a launch: verdict, diagnosis, and the next commands."""
     run = ended.run
     word = {State.VALIDATED: "verdict", State.READY: "ready"}.get(ended.state, str(ended.state))
     colour = "green" if ended.healthy else "yellow" if ended.state in (State.PLANNED, State.STARTING) else "red"
@@ -143,7 +146,7 @@ def outcome(console: Console, ended: LaunchOutcome) -> None:
 
 
 def recorded(console: Console, document: Mapping[str, Any] | None) -> None:
-    """The verdicts of a replayed run, as they were recorded."""
+    """Print the recorded verdicts of a replayed run."""
     if document is None:
         return
     console.print("[bold]probes[/]   (recorded)")
@@ -153,7 +156,7 @@ def recorded(console: Console, document: Mapping[str, Any] | None) -> None:
 
 
 def validation(console: Console, result: Validation) -> None:
-    """The verdict of a validation."""
+    """Print the verdict of a validation and its unresolved warnings."""
     colour = "green" if result.outcome is Outcome.PASS else "red" if result.outcome is Outcome.FAIL else "yellow"
     console.print(f"[bold {colour}]verdict[/]  {escape(result.summary)}")
     for item in result.open_warnings:
@@ -162,7 +165,7 @@ def validation(console: Console, result: Validation) -> None:
 
 
 def next_steps(ended: LaunchOutcome, run: Run | None) -> list[str]:
-    """Commands to paste."""
+    """Return the commands to paste next."""
     if run is None:
         return []
     match ended.state:
@@ -177,7 +180,7 @@ def next_steps(ended: LaunchOutcome, run: Run | None) -> list[str]:
 
 
 def host_line(prepared: Prepared) -> str:
-    """The host in one line."""
+    """Return GPUs and SGLang release of the host on one line."""
     gpu, launch = prepared.launch.gpu, prepared.launch
     if gpu.get("name"):
         link = "" if gpu.get("nvlink") is None else ", NVLink" if gpu["nvlink"] else ", PCIe"
@@ -193,17 +196,17 @@ def _event_text(event: Event) -> str:
             text = f"started, pid {event.pid}"
         case Stalled():
             doing = escape(event.doing)
-            text = f"[bold red]stalled[/] in {event.phase}: nothing moved for {event.silent:.0f} s; {doing}"
+            text = f"[bold red]stalled[/] in {event.phase}: no progress for {event.silent:.0f} s; {doing}"
         case Overdue():
             text = f"[yellow]{event.phase} takes longer than {event.limit:.0f} s[/]: {escape(event.doing)}"
         case Resumed():
-            text = "moving again"
+            text = "progressing again"
         case Impostor():
-            text = f"[bold red]it answers, but it is not proved to be this run[/]: {escape(event.reason)}"
+            text = f"[bold red]a server answers, but it is not proven to be this run[/]: {escape(event.reason)}"
         case LinkLost():
-            text = f"[yellow]connection lost[/] ({escape(event.reason)}); the run goes on, trying again"
+            text = f"[yellow]connection lost[/] ({escape(event.reason)}); the run continues, reconnecting"
         case Exited(state="vanished"):
-            text = "[bold red]the process is gone[/] and left no exit code"
+            text = "[bold red]the process disappeared[/] without an exit code"
         case Exited():
             text = f"[bold red]exited with {event.code}[/]"
         case _:

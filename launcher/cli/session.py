@@ -1,4 +1,4 @@
-"""Opens what a flow works with: the connection, the run store, the clock, and the screen. One context manager."""
+"""Opens the FlowContext of a command: connection, run store, clock and screen, in one context manager."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from launcher.transport.inventory import Host
 
 @contextmanager
 def session(host: Host, *, quiet: bool = False) -> Iterator[FlowContext]:
-    """A flow's context on a host for as long as the block runs. `quiet`: nothing is shown, for --json."""
-    shown = None if quiet else screen.Screen(render.err())
+    """Open the context of a flow on a host, and close it when the block ends. `quiet` prints nothing, for --json."""
+    visible = None if quiet else screen.Screen(render.err())
     try:
         with connected(host) as transport:
             yield FlowContext(
-                transport=transport, store=RunStore(), clock=SystemClock(), observer=shown or screen.Quiet()
+                transport=transport, store=RunStore(), clock=SystemClock(), observer=visible or screen.Quiet()
             )
     finally:
-        if shown is not None:
-            shown.close()
+        if visible is not None:
+            visible.close()
 
 
 def host_of_run(run: Run, hosts_file: Path | None) -> Host:
-    """The host of a stored run. Raises UsageError, ProfileError."""
+    """Return the host of a stored run. Raises UsageError, ProfileError."""
     return host_of(run.host, hosts_file)

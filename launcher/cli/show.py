@@ -1,4 +1,4 @@
-"""`launch show`: a profile after `extends`, with the place each value came from."""
+"""`launch show`: print a profile after `extends`, with --resolved also the file and line of each value."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from launcher.profile.resolve import override, resolve, search_path
 
 
 def main(
-    name: Annotated[str, typer.Argument(metavar="PROFILE")],
-    resolved: Annotated[bool, typer.Option("--resolved", help="with file and line of every value")] = False,
+    name: Annotated[str, typer.Argument(metavar="PROFILE", help="profile name, or a .yaml file")],
+    resolved: Annotated[bool, typer.Option("--resolved", help="add file, line and reason of each value")] = False,
     sets: Sets = None,
     unsets: Unsets = None,
     envs: Envs = None,
     profiles: ProfilesFolder = None,
     as_json: Json = False,
 ) -> int:
-    """Show a profile, with the file and line each value came from."""
+    """Show a profile after `extends`; --resolved adds the file and line of each value."""
     profile = override(resolve(name, search_path(profiles)), sets or [], unsets or [], envs or [])
     if as_json:
         sys.stdout.write(json.dumps(profile_json(profile), ensure_ascii=False) + "\n")
@@ -35,7 +35,7 @@ def main(
 
 
 def lines(profile: Profile, resolved: bool) -> list[str]:
-    """The profile as text that reads like its YAML; with `resolved` each value carries its origin."""
+    """Return the profile as lines that read like its YAML; with `resolved` each value has its origin as a comment."""
     rows: list[tuple[str, str]] = [(f"# {profile.name} ({profile.digest})", short(profile.path))]
     if profile.why:
         rows.append((f"why: {profile.why}", ""))
@@ -62,11 +62,11 @@ def lines(profile: Profile, resolved: bool) -> list[str]:
 
 
 def short(where: str) -> str:
-    """A path relative to here when that is shorter."""
-    path, _, rest = where.partition(".yaml")
+    """Return `FILE.yaml:LINE` with the path relative to the current folder, when that is shorter."""
+    path, _, position = where.partition(".yaml")
     relative = os.path.relpath(path) if path.startswith("/") else path
     return (relative if len(relative) < len(path) else path) + (
-        ".yaml" + rest if rest or where.endswith(".yaml") else ""
+        ".yaml" + position if position or where.endswith(".yaml") else ""
     )
 
 

@@ -1,4 +1,4 @@
-"""`launch stop`: end a run, or all runs of a host, and prove that nothing is left."""
+"""`launch stop`: stop a run or all runs on a host, and verify that no process, port or GPU memory is left."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ from launcher.run.store import ACTIVE, RunStore
 
 def main(
     run: Annotated[
-        str, typer.Argument(metavar="RUN", help="id, unique part of it, or `last`: the newest active one")
+        str, typer.Argument(metavar="RUN", help="run id, a unique part of it, or `last` for the newest active run")
     ] = "",
-    everything: Annotated[bool, typer.Option("--all", help="every running run on the host")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="stop every running run on the host")] = False,
     host: HostName = "",
-    drain: Annotated[float, typer.Option("--drain", help="seconds to let requests finish")] = remote.DRAIN_SECONDS,
+    drain: Annotated[float, typer.Option("--drain", help="seconds to wait for requests")] = remote.DRAIN_SECONDS,
     hosts_file: HostsFile = None,
     as_json: Json = False,
 ) -> int:
-    """Stop a run, or all runs of a host, and prove that nothing is left."""
+    """Stop a run or all runs on a host, and verify that no process, port or GPU memory is left."""
     store = RunStore()
     if everything == bool(run):
-        raise UsageError("which run?", hint="`launch stop RUN`, or `launch stop --all --host HOST`")
+        message = "RUN and --all exclude each other" if run else "no run given"
+        raise UsageError(message, hint="launch stop RUN, or launch stop --all --host HOST")
     if run == "last":
         run = newest_active(store)
     target = host_of(host or (store.find(run).host if run else ""), hosts_file)
@@ -43,18 +44,18 @@ def main(
 
 
 def newest_active(store: RunStore) -> str:
-    """Id of the newest run that may still be running. Raises RunNotFound."""
-    found = next((run.id for run in store.all() if run.state in ACTIVE), None)
-    if found is None:
+    """Return the id of the newest run that may still be running. Raises RunNotFound."""
+    run_id = next((run.id for run in store.all() if run.state in ACTIVE), None)
+    if run_id is None:
         raise RunNotFound(
-            "no run is active", hint="`launch runs` lists all; `launch stop --all --host HOST` asks the host"
+            "no active run", hint="`launch runs` lists all runs; `launch stop --all --host HOST` looks on the host"
         )
-    return found
+    return run_id
 
 
 def running(context: FlowContext, work_dir: str) -> list[str]:
-    """Ids of the runs that run on the host, whoever started them."""
-    return [seen.run for seen in remote.look_at_all(context.transport, work_dir) if seen.state == "running"]
+    """Return the ids of all runs on the host that are running, including those of other users of the work folder."""
+    return [look.run for look in remote.look_at_all(context.transport, work_dir) if look.state == "running"]
 
 
 def _stop(context: FlowContext, run_id: str, work_dir: str, drain: float) -> remote.Stopped:
@@ -67,24 +68,24 @@ def _stop(context: FlowContext, run_id: str, work_dir: str, drain: float) -> rem
 
 def _show(results: dict[str, remote.Stopped], host: str, as_json: bool) -> int:
     if as_json:
-        rows = [{"run": name, "clean": item.clean, **to_builtins(item)} for name, item in results.items()]
+        rows = [{"run": name, "clean": stopped.clean, **to_builtins(stopped)} for name, stopped in results.items()]
         sys.stdout.write(json.dumps(rows) + "\n")
     elif not results:
-        sys.stdout.write(f"nothing runs on {host}\n")
+        sys.stdout.write(f"no run is running on {host}\n")
     else:
-        for name, item in results.items():
-            sys.stdout.write(f"{name}: {_words(item)}\n")
-    return Exit.OK if all(item.clean for item in results.values()) else Exit.BAD
+        for name, stopped in results.items():
+            sys.stdout.write(f"{name}: {_words(stopped)}\n")
+    return Exit.OK if all(stopped.clean for stopped in results.values()) else Exit.BAD
 
 
-def _words(item: remote.Stopped) -> str:
-    if item.state == "not-started":
-        return "was never started; nothing to stop"
-    how = {"": "stopped", "group": "stopped, with a second SIGTERM to what was left", "kill": "killed"}[item.forced]
-    code = f", exit code {item.code}" if item.code is not None else ""
-    if item.clean:
+def _words(stopped: remote.Stopped) -> str:
+    if stopped.state == "not-started":
+        return "was never started, so there is nothing to stop"
+    how = {"": "stopped", "group": "stopped by a second SIGTERM", "kill": "killed"}[stopped.forced]
+    code = f", exit code {stopped.code}" if stopped.code is not None else ""
+    if stopped.clean:
         return f"{how}{code}; no process, port or GPU memory is left"
-    left = [f"pid {row['pid']} ({row['command'][:60]})" for row in item.survivors]
-    left += [] if item.port_free else ["the port is still taken"]
-    left += [f"GPU memory of pid {pid}" for pid in item.gpu_pids]
-    return f"{how}{code}; NOT clean: {', '.join(left)}"
+    left = [f"pid {row['pid']} ({row['command'][:60]})" for row in stopped.survivors]
+    left += [] if stopped.port_free else ["the port is still in use"]
+    left += [f"GPU memory of pid {pid}" for pid in stopped.gpu_pids]
+    return f"{how}{code}; NOT clean, still there: {', '.join(left)}"

@@ -1,6 +1,6 @@
-"""What `--trace` shows, once: rows for people, a document for `--json`. The judging is in `checks.*.trace`.
+"""The printed form of `--trace`: rows for people, a document for `--json`. The tracing itself is in `checks.*.trace`.
 
-Free of rich, as `diagnose_view` is; `render.trace` adds the colours.
+It does not import rich, like `diagnose_view`; `render.trace` adds the colours.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 _SHOWN_CHARS = 100
 _WORDS = {True: "yes", False: "no", None: "unknown"}
+_EXCLUDED = ", which excludes this release"
 
 
 class Known(Struct, frozen=True, kw_only=True):
-    """The facts that a trace was made with, and who stated or measured them."""
+    """The facts that a trace used, and the source that stated or measured each."""
 
     facts: Facts
     sources: Sources
@@ -35,36 +36,36 @@ class TraceRow(Struct, frozen=True, kw_only=True):
 
     label: str  # trace, rule 1, pattern 1, result; empty for a condition or a text
     text: str
-    holds: str = ""  # yes, no, unknown; empty where that is no question
+    holds: str = ""  # yes, no, unknown; empty if the row is not a condition
     depth: int = 0
 
 
-def rule_rows(found: RuleTrace, known: Known) -> Iterator[TraceRow]:
-    """A trace of rules in reading order."""
-    yield TraceRow(label="trace", text=_head(found.id, found.release, found.engine, found.applies))
-    for rule in found.rules:
+def rule_rows(trace: RuleTrace, known: Known) -> Iterator[TraceRow]:
+    """Yield the rows of a trace of rules in reading order."""
+    yield TraceRow(label="trace", text=_head(trace.id, trace.release, trace.engine, trace.applies))
+    for rule in trace.rules:
         yield TraceRow(label=f"rule {rule.number}", text=_rule_head(rule), holds=_WORDS[rule.holds])
         for step in rule.condition.steps:
             yield from _step_rows(step, known, 0)
-    yield TraceRow(label="result", text=found.sentence)
+    yield TraceRow(label="result", text=trace.sentence)
 
 
-def cause_rows(found: CauseTrace, known: Known) -> Iterator[TraceRow]:
-    """A trace of patterns in reading order."""
-    yield TraceRow(label="trace", text=f"{found.id} ({found.role}), SGLang {found.release or 'of unknown release'}")
-    for pattern in found.patterns:
+def cause_rows(trace: CauseTrace, known: Known) -> Iterator[TraceRow]:
+    """Yield the rows of a trace of patterns in reading order."""
+    yield TraceRow(label="trace", text=f"{trace.id} ({trace.role}), SGLang {trace.release or 'of unknown release'}")
+    for pattern in trace.patterns:
         yield TraceRow(label=f"pattern {pattern.number}", text=_pattern_head(pattern), holds=_WORDS[pattern.speaks])
         for text in pattern.texts:
-            at = f"line {', '.join(map(str, text.lines))}" if text.lines else "no line"
-            good = bool(text.lines) is not (text.kind == "without")
-            yield TraceRow(label="", text=f"{text.kind} `{text.regex}`: {at}", holds=_WORDS[good])
+            place = f"line {', '.join(map(str, text.lines))}" if text.lines else "on no line"
+            holds = bool(text.lines) is not (text.kind == "without")
+            yield TraceRow(label="", text=f"{text.kind} `{text.regex}`: {place}", holds=_WORDS[holds])
         for step in pattern.condition.steps if pattern.condition else ():
             yield from _step_rows(step, known, 0)
-    yield TraceRow(label="result", text=found.sentence)
+    yield TraceRow(label="result", text=trace.sentence)
 
 
 def write(rows: Iterator[TraceRow]) -> None:
-    """The rows on standard output, in colours where that is a terminal."""
+    """Print the rows to standard output, in colours if it is a terminal."""
     if sys.stdout.isatty():
         from launcher.cli import render
 
@@ -75,62 +76,62 @@ def write(rows: Iterator[TraceRow]) -> None:
 
 
 def plain_row(row: TraceRow) -> str:
-    """One row without colours."""
+    """Return one row as text without colours."""
     if row.label:
         return " ".join(filter(None, (f"{row.label:<10}", f"{row.holds:<8}" if row.holds else "", row.text)))
     return f"  {row.holds:<8} {'  ' * row.depth}{row.text}"
 
 
-def rule_document(found: RuleTrace, known: Known) -> dict[str, Any]:
-    """The JSON form of a trace of rules, a contract: keys are only ever added."""
+def rule_document(trace: RuleTrace, known: Known) -> dict[str, Any]:
+    """Return the JSON form of a trace of rules. It is a contract: keys are only ever added."""
     rules = [
         {
             "rule": rule.number, "severity": rule.severity, "message": rule.message, "engine": rule.engine,
             "applies": rule.applies, "holds": rule.holds, "condition": _step_document(rule.condition, known),
         }
-        for rule in found.rules
+        for rule in trace.rules
     ]  # fmt: skip
     return {
-        "id": found.id, "release": found.release, "engine": found.engine, "applies": found.applies, "rules": rules,
-        "fired": found.fired > 0, "sentence": found.sentence,
+        "id": trace.id, "release": trace.release, "engine": trace.engine, "applies": trace.applies, "rules": rules,
+        "fired": trace.fired > 0, "sentence": trace.sentence,
     }  # fmt: skip
 
 
-def cause_document(found: CauseTrace, known: Known) -> dict[str, Any]:
-    """The JSON form of a trace of patterns, a contract: keys are only ever added."""
+def cause_document(trace: CauseTrace, known: Known) -> dict[str, Any]:
+    """Return the JSON form of a trace of patterns. It is a contract: keys are only ever added."""
     patterns = [
         {
-            "pattern": item.number, "weight": item.weight, "yields_to": list(item.yields_to),
-            "engine": list(item.engine), "applies": item.applies,
-            "texts": [{"kind": text.kind, "regex": text.regex, "lines": list(text.lines)} for text in item.texts],
-            "condition": item.condition and _step_document(item.condition, known), "line": item.line,
-            "speaks": item.speaks, "reason": item.reason,
+            "pattern": pattern.number, "weight": pattern.weight, "yields_to": list(pattern.yields_to),
+            "engine": list(pattern.engine), "applies": pattern.applies,
+            "texts": [{"kind": text.kind, "regex": text.regex, "lines": list(text.lines)} for text in pattern.texts],
+            "condition": pattern.condition and _step_document(pattern.condition, known), "line": pattern.line,
+            "speaks": pattern.speaks, "reason": pattern.reason,
         }
-        for item in found.patterns
+        for pattern in trace.patterns
     ]  # fmt: skip
     return {
-        "id": found.id, "role": found.role, "release": found.release, "patterns": patterns, "fired": found.fired,
-        "winner": found.winner, "sentence": found.sentence,
+        "id": trace.id, "role": trace.role, "release": trace.release, "patterns": patterns, "fired": trace.fired,
+        "winner": trace.winner, "sentence": trace.sentence,
     }  # fmt: skip
 
 
 def _head(slug: str, release: str, engine: str, applies: bool) -> str:
     judged = f"judged for SGLang {release}" if release else "judged for an unknown release"
-    scope = f"the cause is about SGLang {engine}" if engine else "the cause is about every release"
-    return f"{slug}: {judged}; {scope}{'' if applies else ', which leaves this one out'}"
+    scope = f"the cause concerns SGLang {engine}" if engine else "the cause concerns every release"
+    return f"{slug}: {judged}; {scope}{'' if applies else _EXCLUDED}"
 
 
 def _rule_head(rule: TracedRule) -> str:
-    scope = "" if not rule.engine else f", SGLang {rule.engine}{'' if rule.applies else ', which leaves this one out'}"
+    scope = "" if not rule.engine else f", SGLang {rule.engine}{'' if rule.applies else _EXCLUDED}"
     return f"{rule.severity}{scope}: {rule.message}"
 
 
-def _pattern_head(item: TracedPattern) -> str:
-    scope = "".join(f", SGLang {text}" for text in item.engine if text)
-    left = "" if item.applies else ", which leaves this one out"
-    at = f", speaks on line {item.line}" if item.line else ", speaks" if item.speaks else ", is silent"
-    first = f", yields to {', '.join(item.yields_to)}" if item.yields_to else ""
-    return f"weight {item.weight}{first}{scope}{left}{at}"
+def _pattern_head(pattern: TracedPattern) -> str:
+    scope = "".join(f", SGLang {text}" for text in pattern.engine if text)
+    excluded = "" if pattern.applies else _EXCLUDED
+    result = f", fires on line {pattern.line}" if pattern.line else ", fires" if pattern.speaks else ", does not fire"
+    yields = f", yields to {', '.join(pattern.yields_to)}" if pattern.yields_to else ""
+    return f"weight {pattern.weight}{yields}{scope}{excluded}{result}"
 
 
 def _step_rows(step: Step, known: Known, depth: int) -> Iterator[TraceRow]:
@@ -145,8 +146,8 @@ def _step_rows(step: Step, known: Known, depth: int) -> Iterator[TraceRow]:
 def _compared(step: Step, known: Known) -> str:
     value = worded(step.value)
     value = value if len(value) <= _SHOWN_CHARS else value[:_SHOWN_CHARS] + " .."
-    there = f"{value}, " if step.name in known.facts else ""
-    return f"{step.name} is {asked(step)} — {there}{origin(step.name, known.facts, known.sources)}"
+    measured = f"{value}, " if step.name in known.facts else ""
+    return f"{step.name} is {asked(step)} — {measured}{origin(step.name, known.facts, known.sources)}"
 
 
 def _step_document(step: Step, known: Known) -> dict[str, Any]:

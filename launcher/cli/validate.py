@@ -1,4 +1,7 @@
-"""`launch validate`: probe a running server, ours or anybody's."""
+"""`launch validate`: probe a running server, either of a run or at any address.
+
+It opens connections and prints the verdict; the probing is `launcher.flows.validate.prove`.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +36,11 @@ from launcher.run.fresh_log import fresh_log
 from launcher.run.store import Run, RunStore
 from launcher.transport.local import LocalTransport
 
-Soak = Annotated[str, typer.Option("--soak", help="go on probing for so long afterwards: 30s, 10m, 1h")]
+Soak = Annotated[str, typer.Option("--soak", help="keep probing for this long afterwards: 30s, 10m, 1h")]
 
 
 class Overrides(Struct, frozen=True, kw_only=True):
-    """What the command line adds to, or puts in place of, a profile's `expect`."""
+    """The options that add to the `expect` of a profile or override it."""
 
     suite: str
     baseline: str
@@ -45,61 +48,59 @@ class Overrides(Struct, frozen=True, kw_only=True):
     deeper: tuple[str, ...]
 
     def request(self, expect: Mapping[str, Any], profile: str = "") -> ValidationRequest:
-        """The request. Raises UsageError for a baseline that does not exist, ExpectError."""
-        own = {key: value for key in ("suite", "soak") if (value := getattr(self, key))}
+        """Return `expect` with the overrides. Raises UsageError for an unknown baseline, ExpectError for bad values."""
+        overridden = {key: value for key in ("suite", "soak") if (value := getattr(self, key))}
         tasks = {**(expect.get("deeper") or {}), **{task: {} for task in self.deeper}}
-        written = {**expect, **own, **({"deeper": tasks} if tasks else {})}
-        request = request_from(parse_expect(written), RunStore(), profile)
+        merged = {**expect, **overridden, **({"deeper": tasks} if tasks else {})}
+        request = request_from(parse_expect(merged), RunStore(), profile)
         if not self.baseline:
             return request
         stored = stored_baselines.find(self.baseline, stored_baselines.folders(profile), RunStore())
         return replace(request, baseline=stored.validation, missing_baseline="")
 
 
-class Ways(Struct, frozen=True, kw_only=True):
-    """How the servers are reached, and whether progress is shown."""
+class ServerAccess(Struct, frozen=True, kw_only=True):
+    """How the server and a second server are reached, and whether progress is printed."""
 
-    key_env: str  # variable that holds the server's API key
+    key_env: str  # variable with the server's API key
     against: str  # address of a second server
     against_key_env: str
     quiet: bool
 
 
 def main(
-    target: Annotated[
-        str, typer.Argument(metavar="RUN|URL", help="a run (id, part of it, `last`) or http://host:port")
-    ],
-    suite: Annotated[str, typer.Option("--suite", help="smoke, standard or full; the profile's by default")] = "",
-    baseline: Annotated[str, typer.Option("--baseline", help="a baseline or a run that this is compared with")] = "",
-    against: Annotated[str, typer.Option("--against", help="http://host:port of a second server: speed in turn")] = "",
+    target: Annotated[str, typer.Argument(metavar="RUN|URL", help="run (id, part of it, `last`) or http://host:port")],
+    suite: Annotated[str, typer.Option("--suite", help="smoke, standard or full; default: the profile's")] = "",
+    baseline: Annotated[str, typer.Option("--baseline", help="baseline or run to compare with")] = "",
+    against: Annotated[str, typer.Option("--against", help="second server http://host:port, to compare speed")] = "",
     soak: Soak = "",
     deeper: Annotated[
-        list[str] | None, typer.Option("--deeper", help="task for sgl-eval or lm-eval of this machine; repeatable")
+        list[str] | None, typer.Option("--deeper", help="sgl-eval or lm-eval task, run on this machine; repeatable")
     ] = None,
     key_env: Annotated[
-        str, typer.Option("--api-key-env", help="variable that holds the server's API key; a run's by default")
+        str, typer.Option("--api-key-env", help="variable with the server's API key; default: the run's")
     ] = "",
     against_key_env: Annotated[
-        str, typer.Option("--against-key-env", help="variable that holds the API key of the second server")
+        str, typer.Option("--against-key-env", help="variable with the API key of the second server")
     ] = "",
     report: Report = None,
     hosts_file: HostsFile = None,
     as_json: Json = False,
 ) -> int:
-    """Probe a running server: is it correct and fast enough?"""
+    """Probe a running server and judge whether it is correct and fast enough."""
     if soak:
         duration(soak)
     if suite and suite not in SUITES:
         raise UsageError(f"unknown suite `{suite}`", hint=did_you_mean(suite, SUITES))
     html.check_place(report)
     overrides = Overrides(suite=suite, baseline=baseline, soak=soak, deeper=tuple(deeper or ()))
-    ways = Ways(key_env=key_env, against=against, against_key_env=against_key_env, quiet=as_json)
+    access = ServerAccess(key_env=key_env, against=against, against_key_env=against_key_env, quiet=as_json)
     if target.startswith(("http://", "https://")):
-        about, result = {"server": target}, _validate_address(target, overrides, ways)
+        about, result = {"server": target}, _validate_address(target, overrides, access)
     else:
         run = RunStore().find(target)
         about = {"run": run.id, "profile": str(run.info.get("profile", "")), "host": run.host}
-        result = _validate_run(run, overrides, ways, hosts_file)
+        result = _validate_run(run, overrides, access, hosts_file)
     return _show(result, about, baseline, report, as_json=as_json)
 
 
@@ -113,19 +114,19 @@ def _show(result: Validation, about: Mapping[str, str], baseline: str, report: P
     return of_validation(result.outcome)
 
 
-def _validate_address(url: str, overrides: Overrides, ways: Ways) -> Validation:
+def _validate_address(url: str, overrides: Overrides, access: ServerAccess) -> Validation:
     host, port = _address(url)
     request = overrides.request({})
-    with _endpoint(url, ways.key_env) as endpoint:
+    with _endpoint(url, access.key_env) as endpoint:
         info = identify_server(endpoint)
         subject = Subject(endpoint=endpoint, transport=LocalTransport(), host=host, port=port, info=info)
-        return _prove(subject, request, ways)
+        return _prove(subject, request, access)
 
 
-def _validate_run(run: Run, overrides: Overrides, ways: Ways, hosts_file: Path | None) -> Validation:
+def _validate_run(run: Run, overrides: Overrides, access: ServerAccess, hosts_file: Path | None) -> Validation:
     plan, profile = run.plan, run.read("profile") or {}
     request = overrides.request(profile.get("expect") or {}, str(profile.get("path", "")))
-    variable = ways.key_env or plan.secret_flags.get("api-key", "")
+    variable = access.key_env or plan.secret_flags.get("api-key", "")
     key = api_key(variable) if variable else None
     with contextlib.ExitStack() as stack:
         transport = stack.enter_context(connected(host_of(run.host, hosts_file)))
@@ -141,20 +142,20 @@ def _validate_run(run: Run, overrides: Overrides, ways: Ways, hosts_file: Path |
             read_log=lambda: log_view(run, fresh_log(transport, run, SystemClock())),
             folder=run.folder,
         )
-        result = _prove(subject, request, ways)
+        result = _prove(subject, request, access)
     run.write("validation", as_dict(result))
     known = {"outcome": result.outcome, "level": result.level}
     run.update(**known if result.level is Level.NONE else {"state": "validated", **known})  # nobody answered: no news
     return result
 
 
-def _prove(subject: Subject, request: ValidationRequest, ways: Ways) -> Validation:
-    observer = screen.Quiet() if ways.quiet else screen.Screen(render.err())
-    if not ways.against:
+def _prove(subject: Subject, request: ValidationRequest, access: ServerAccess) -> Validation:
+    observer = screen.Quiet() if access.quiet else screen.Screen(render.err())
+    if not access.against:
         return prove(subject, request, SystemClock(), observer.verdict)
-    with _endpoint(ways.against, ways.against_key_env) as other:
-        identify_server(other)
-        return prove(replace(subject, live_baseline=other), request, SystemClock(), observer.verdict)
+    with _endpoint(access.against, access.against_key_env) as second:
+        identify_server(second)
+        return prove(replace(subject, live_baseline=second), request, SystemClock(), observer.verdict)
 
 
 @contextlib.contextmanager
@@ -169,5 +170,8 @@ def _endpoint(url: str, key_env: str) -> Iterator[Endpoint]:
 def _address(url: str) -> tuple[str, int]:
     parts = urlsplit(url)
     if parts.scheme != "http" or not parts.hostname:
-        raise UsageError(f"{url}: expected http://host:port", hint="a server behind TLS is reached through a tunnel")
+        raise UsageError(
+            f"invalid server address `{url}`: expected http://host:port",
+            hint="https is not supported: forward the port with ssh -L, or validate behind the TLS proxy",
+        )
     return parts.hostname, parts.port or 80

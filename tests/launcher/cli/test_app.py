@@ -20,4 +20,4 @@ def test_an_interrupted_command_says_so(monkeypatch: pytest.MonkeyPatch, capsys:
 )
 def test_what_is_no_release_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run("launch", LAUNCH, words) == 2
-    assert "`banana` is no release of the engine" in capsys.readouterr().err
+    assert "`banana` is not an SGLang release" in capsys.readouterr().err

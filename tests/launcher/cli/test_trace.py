@@ -132,7 +132,7 @@ def test_an_unknown_name_is_refused_with_what_may_be_meant(
 def test_a_log_shows_its_patterns_with_lines(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = diagnose(capsys, "log", NEXTN, "--trace", "speculation-without-extra-buffer")
     assert code == 1
-    assert re.search(r"^pattern 1  yes      weight \w+, speaks on line 7$", out, re.M)
+    assert re.search(r"^pattern 1  yes      weight \w+, fires on line 7$", out, re.M)
     assert "no_buffer`: line 26" in out
     assert out.rstrip().endswith("result     It fired: it names the cause.")
 

@@ -275,7 +275,7 @@ def test_a_launch_that_was_not_validated_leaves_no_report_and_says_so(
     cli: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
     profile.write_report(LaunchOutcome(run=None, state=State.REFUSED, reason=""), cli.folder / "report.html")
-    assert "report.html was not written" in capsys.readouterr().err
+    assert "report.html` was not written" in capsys.readouterr().err
     assert not (cli.folder / "report.html").exists()
 
 
