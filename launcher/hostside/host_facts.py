@@ -1,7 +1,7 @@
-"""Everything about a host that a launch depends on, in one look. Nothing is imported from the engine.
+"""Measures everything on a host that a launch depends on. It imports nothing from the engine.
 
-ARGS: python (engine interpreter or ""), env, work_dir, model, draft, port, host. Prints one JSON object; what could not
-be found out is null with a reason under "notes".
+ARGS: python (engine interpreter or ""), env, work_dir, model, draft, port, host. Prints one JSON object; a value that
+could not be measured is null, with a reason under "notes". `launcher.plan.launch_facts` turns it into facts.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from launcher.hostside.nvswitch import fabric_manager
 from launcher.hostside.process import boot_id, describe, listeners, port_is_free
 from launcher.hostside.read_checkpoint import checkpoint
 
-ARGS = {}  # put in front of the text when it is sent
+ARGS = {}  # a placeholder: `bundle` sets the arguments when it sends the program
 GPU_FIELDS = (
     "index,name,uuid,memory.total,memory.used,memory.free,compute_cap,driver_version,pci.bus_id,utilization.gpu"
 )
 CANDIDATES = ("python3", "python", "~/venv/bin/python", "~/.venv/bin/python", "~/sglang/bin/python",
               "/opt/venv/bin/python", "/opt/sglang/bin/python", "/sgl-workspace/venv/bin/python")  # fmt: skip
-# What an engine started here inherits and rules ask about; nothing that may hold a secret (HF_HUB_TOKEN, MC_HOST_x).
+# Variables that an engine on this host inherits and rules test; none may contain a secret (HF_HUB_TOKEN, MC_HOST_x).
 ENGINE_VARIABLES = (
     "SGLANG_", "SGL_", "NCCL_", "CUDA_", "TORCH_", "TRITON_", "LD_", "FLASHINFER_", "GLOO_", "NVSHMEM_", "PYTORCH_",
     "MC_FORCE_", "HF_HUB_OFFLINE", "HF_ENDPOINT",
 )  # fmt: skip
-# Run by the engine's interpreter: which packages it sees, where sglang is, which CUDA torch was built for.
+# Run by the engine's interpreter: its installed packages, the folder of sglang, the CUDA version torch was built for.
 ENGINE_LOOK = r"""
 import importlib.metadata as m, importlib.util as u, json, os, re, sys, sysconfig
 found = {}
@@ -125,27 +125,30 @@ def host(args):
 
 
 def engine_facts(args):
-    """The first interpreter that has sglang (the configured one alone when there is one), and what others lack."""
+    """Return facts on the first interpreter with sglang or None, and why each earlier interpreter was passed over.
+
+    Only the configured interpreter is tried when there is one.
+    """
     tried = []
     for name in [args["python"]] if args["python"] else [*CANDIDATES, *prepared()]:
         path = expand(name)
         if shutil.which(path) is None:
-            tried.append("%s: not there" % name)
+            tried.append("%s: not found" % name)
             continue
-        answer = run([path, "-c", ENGINE_LOOK], env={**os.environ, **args["env"]}, timeout=60, keep_errors=True)
+        output = run([path, "-c", ENGINE_LOOK], env={**os.environ, **args["env"]}, timeout=60, keep_errors=True)
         try:
-            found = json.loads(answer.strip().splitlines()[-1])
+            report = json.loads(output.strip().splitlines()[-1])
         except (ValueError, IndexError):
-            tried.append("%s: %s" % (name, (answer.strip().splitlines() or ["does not run"])[-1][:200]))
+            tried.append("%s: %s" % (name, (output.strip().splitlines() or ["printed nothing"])[-1][:200]))
             continue
-        if found["sglang"]:
-            return found, tried
-        tried.append("%s: no sglang" % name)
+        if report["sglang"]:
+            return report, tried
+        tried.append("%s: sglang not installed" % name)
     return None, tried
 
 
 def prepared():
-    """The interpreter that `make engine` put into the cache folder, if it did."""
+    """Return the interpreter that `make engine` installed in the cache folder, as a list of one or none."""
     root = os.environ.get("SGLANG_LAUNCHER_CACHE") or os.path.expanduser("~/.cache/sglang-launcher")
     try:
         with open(os.path.join(root, "engine.json")) as handle:
@@ -156,12 +159,12 @@ def prepared():
 
 def gpus(notes):
     if shutil.which("nvidia-smi") is None:
-        notes.append("nvidia-smi is not there")
+        notes.append("nvidia-smi was not found")
         return None
     text = run(["nvidia-smi", "--query-gpu=" + GPU_FIELDS, "--format=csv,noheader,nounits"], keep_errors=True)
     rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines() if line.count(",") >= 9]
     if not rows:
-        notes.append("nvidia-smi: " + (text.strip() or "no answer")[:300])
+        notes.append("nvidia-smi: " + (text.strip() or "printed no GPU")[:300])
         return None
     return [dict(zip(GPU_FIELDS.split(","), row)) for row in rows]
 
@@ -185,7 +188,7 @@ def toolchain(env):
 
 
 def detach():
-    """Whether logind would kill what we leave behind, and whether this user's manager lingers."""
+    """Return whether logind kills the processes of a user who logs out, and whether lingering protects this user."""
     configured = ""
     for path in ("/etc/systemd/logind.conf", "/usr/lib/systemd/logind.conf"):
         configured = configured or first_line(path, "KillUserProcesses")

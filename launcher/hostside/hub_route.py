@@ -1,7 +1,7 @@
-"""Whether the model hub can be reached from here, and whether it keeps the model behind a licence.
+"""Reports whether the host can reach the model hub, and whether the model is gated behind a licence.
 
-Asked only for a model that must be downloaded, and for one second at most: what takes longer stays unknown, so that a
-slow network is never called a missing one. Part of `host_facts`.
+Only measured for a model that must be downloaded, and for one second at most: after that the result is unknown, so that
+a slow network is never reported as a missing one. Part of `host_facts`.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ _YES = ("1", "on", "yes", "true")
 
 
 def hub(name, env):
-    """{"endpoint", "reachable", "gated"} for a hub name such as `Qwen/Qwen3-8B`; each is None where nobody knows."""
+    """Return {"endpoint", "reachable", "gated"} for a hub name such as `Qwen/Qwen3-8B`; None for an unknown value."""
     endpoint = (env.get("HF_ENDPOINT") or HUB).rstrip("/")
-    found = {"endpoint": endpoint, "reachable": None, "gated": None}
+    report = {"endpoint": endpoint, "reachable": None, "gated": None}
     if must_not_ask(env):
-        return found
-    asking = threading.Thread(
-        target=ask_hub, args=(name, endpoint, found), daemon=True
-    )  # names resolve without a limit
-    asking.start()
-    asking.join(HUB_SECONDS)
-    return dict(found)
+        return report
+    query = threading.Thread(  # a thread, because resolving the name has no timeout
+        target=ask_hub, args=(name, endpoint, report), daemon=True
+    )
+    query.start()
+    query.join(HUB_SECONDS)
+    return dict(report)
 
 
 def must_not_ask(env):
-    """Offline on purpose, another hub, or a proxy that this connection would not take."""
+    """Return whether the hub must not be contacted: offline mode, another hub, or a proxy that this code does not use."""
     if any((env.get(name) or "").lower() in _YES for name in ("HF_HUB_OFFLINE", "SGLANG_USE_MODELSCOPE")):
         return True
     return any(env.get(name) for key in ("https_proxy", "http_proxy", "all_proxy") for name in (key, key.upper()))
 
 
-def ask_hub(name, endpoint, found):
+def ask_hub(name, endpoint, report):
     parts = urllib.parse.urlsplit(endpoint)
     try:
         port = parts.port or (80 if parts.scheme == "http" else 443)
@@ -47,15 +47,15 @@ def ask_hub(name, endpoint, found):
     except socket.timeout:
         return
     except (OSError, ValueError):  # no such name, no route, refused
-        found["reachable"] = False
+        report["reachable"] = False
         return
-    found["reachable"] = True
+    report["reachable"] = True
     if re.match(r"^[\w.-]+/[\w.-]+$", name):
-        found["gated"] = gated("%s/api/models/%s" % (endpoint, name))
+        report["gated"] = gated("%s/api/models/%s" % (endpoint, name))
 
 
 def gated(url):
-    """What the hub's own record of a model says; None where it does not say it, as without the right to see it."""
+    """Return `gated` of the hub's record of a model; None if the record lacks it or this user may not read it."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(url, timeout=HUB_SECONDS) as answer:

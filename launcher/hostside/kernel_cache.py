@@ -1,6 +1,7 @@
-"""Where Triton keeps compiled kernels for this launch: may the process write there, and on which file system is it?
+"""Reports the folder of Triton's compiled kernels for a launch, whether it is writable, and its file system.
 
-Nothing is created or written: the nearest existing folder above the cache answers for it. Part of `host_facts`.
+Nothing is created or written: for a folder that does not exist, its nearest existing parent is judged. Part of
+`host_facts`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ MOUNTS = "/proc/mounts"
 
 
 def triton_cache(env):
-    """{"dir", "writable", "filesystem"} of the cache that an engine with this environment uses."""
+    """Return {"dir", "writable", "filesystem"} of the cache that an engine with this environment uses."""
     home = env.get("TRITON_HOME") or os.path.expanduser("~")
     folder = env.get("TRITON_CACHE_DIR") or os.path.join(home, ".triton", "cache")
     folder = os.path.abspath(os.path.expanduser(folder))
@@ -29,14 +30,14 @@ def triton_cache(env):
 
 
 def filesystem_of(path, mounts):
-    """The type of the file system that holds an absolute path, from the text of /proc/mounts; None when it has none."""
+    """Return the file system type of an absolute path, from the text of /proc/mounts; None if no mount contains it."""
     best, kind = "", None
     for line in mounts.splitlines():
         fields = line.split(" ")
         if len(fields) < 3:
             continue
-        point = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found.group(1), 8)), fields[1])
+        point = re.sub(r"\\([0-7]{3})", lambda escape: chr(int(escape.group(1), 8)), fields[1])
         inside = path == point or path.startswith(point.rstrip("/") + "/")
-        if inside and len(point) >= len(best):  # of two mounts on one point the later one is seen
+        if inside and len(point) >= len(best):  # of two mounts on one point, the later one is visible
             best, kind = point, fields[2]
     return kind

@@ -1,7 +1,7 @@
-"""Shared libraries that the engine's kernel package wants: which of them the loader would not find.
+"""Reports which shared libraries the engine's kernel package needs and the loader would not find.
 
-The needs are read out of the ELF files themselves; nothing is loaded. CUDA libraries also come as Python packages,
-which torch puts into reach, so their folders count. Part of `host_facts`.
+The names are read from the ELF files; no library is loaded. CUDA libraries are also installed as Python packages, whose
+folders torch adds to the search path, so these folders are searched too. Part of `host_facts`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import struct
 import subprocess
 
-LOOKED_FOR = re.compile(
+CHECKED_NAMES = re.compile(
     r"^lib(cuda|numa|nvrtc|cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|nvJitLink|cupti)\.so\.\d+"
 )
 CUDA_RUNTIME = re.compile(r"^lib(?:cudart|nvrtc)\.so\.\d+$")
@@ -21,18 +21,21 @@ MOST_FILES = 40
 
 
 def kernel_libraries(package, python, env):
-    """{"missing", "cuda"} for the kernel package in a folder; None when it holds no library that can be read."""
+    """Return {"missing", "cuda"}: needed libraries that are not found, and the CUDA runtime libraries that are.
+
+    None if the package folder contains no library or the cache of the loader cannot be read.
+    """
     files = sorted(glob.glob(os.path.join(glob.escape(package), "**", "*.so"), recursive=True))[:MOST_FILES]
-    wanted = {name for path in files for name in needed(path) if LOOKED_FOR.match(name)}
+    required = {name for path in files for name in needed(path) if CHECKED_NAMES.match(name)}
     cache = loader_cache()
     if not files or cache is None:
         return None
-    there = cache | {name for folder in library_folders(package, python, env) for name in so_names(folder)}
-    return {"missing": sorted(wanted - there), "cuda": sorted(filter(CUDA_RUNTIME.match, there))}
+    available = cache | {name for folder in library_folders(package, python, env) for name in so_names(folder)}
+    return {"missing": sorted(required - available), "cuda": sorted(filter(CUDA_RUNTIME.match, available))}
 
 
 def needed(path):
-    """The names under DT_NEEDED of a 64-bit little-endian ELF file; empty for any other file."""
+    """Return the names under DT_NEEDED of a 64-bit little-endian ELF file; an empty list for any other file."""
     try:
         with open(path, "rb") as handle:
             head = handle.read(64)
@@ -60,7 +63,7 @@ def needed(path):
 
 
 def library_folders(package, python, env):
-    """Where the loader and torch look besides the loader's cache."""
+    """Return the folders that the loader and torch search in addition to the loader's cache."""
     site = os.path.dirname(package)
     folders = [package, *glob.glob(package + "*.libs"), os.path.join(site, "torch", "lib")]
     folders += glob.glob(os.path.join(glob.escape(site), "nvidia", "*", "lib*"))
@@ -78,7 +81,7 @@ def so_names(folder):
 
 
 def loader_cache():
-    """Names in the cache of the loader; None when it cannot be asked."""
+    """Return the library names in the cache of the loader, or None if ldconfig cannot print it."""
     for program in ("/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"):
         try:
             done = subprocess.run(

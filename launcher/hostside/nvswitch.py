@@ -1,7 +1,7 @@
-"""Whether Fabric Manager does its work, without which NVLink over NVSwitch is not usable.
+"""Reports whether Fabric Manager is working; without it NVLink over NVSwitch is not usable.
 
-The GPUs' own word is believed first: it also holds in a container, which sees neither the service nor its process.
-Hosts without a sign of an NVSwitch are not asked at all. Part of `host_facts`.
+The fabric state of the GPUs comes first: it is also valid in a container, which sees neither the service nor its
+process. Hosts without a sign of an NVSwitch are not queried. Part of `host_facts`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ SECONDS = 3.0
 
 
 def fabric_manager(topology, devices="/dev", processes="/proc"):
-    """`active`, `activating`, `inactive` or `failed`; None where no NVSwitch shows, or nothing can be told."""
+    """Return `active`, `activating`, `inactive` or `failed`; None without an NVSwitch or if the state is unknown."""
     if not may_have_nvswitch(topology, devices):
         return None
-    said = answer_of(["nvidia-smi", "--query-gpu=fabric.state", "--format=csv,noheader"])
-    states = {FABRIC_STATES.get(line.strip().lower()) for line in said.splitlines()} - {None}
+    output = answer_of(["nvidia-smi", "--query-gpu=fabric.state", "--format=csv,noheader"])
+    states = {FABRIC_STATES.get(line.strip().lower()) for line in output.splitlines()} - {None}
     for state in ("inactive", "activating", "active"):  # one GPU outside the fabric is enough
         if state in states:
             return state
@@ -31,14 +31,14 @@ def fabric_manager(topology, devices="/dev", processes="/proc"):
 
 
 def may_have_nvswitch(topology, devices="/dev"):
-    """Whether a switch has a device here, or some GPUs are joined by NVLink."""
+    """Return whether the host has an NVSwitch device, or GPUs that are connected by NVLink."""
     if any(name.startswith("nvidia-nvswitch") for name in names_in(devices)):
         return True
     return re.search(r"\bNV\d+\b", topology or "") is not None
 
 
 def service_state(processes="/proc", seconds=SECONDS):
-    """What the service manager says, else whether the process runs."""
+    """Return the state from the service manager, or `active` if the process is running; None if neither is known."""
     word = answer_of(["systemctl", "is-active", SERVICE], seconds).strip()
     if word in ("active", "activating", "inactive", "failed"):
         return word

@@ -96,7 +96,7 @@ def has_chat_template(path, sizes):
 
 
 def template_has_think(path, sizes):
-    """Whether the chat template speaks of a `<think>` block; None without a template that can be read."""
+    """Return whether the chat template contains a `<think>` block; None without a readable template."""
     texts = []
     for name in [n for n in sizes if n.startswith("chat_template") and n.endswith((".jinja", ".json"))]:
         try:
@@ -105,16 +105,16 @@ def template_has_think(path, sizes):
         except OSError:
             continue
     settings = load(path, "tokenizer_config.json")
-    inside = settings.get("chat_template") if isinstance(settings, dict) else None
-    texts += [inside] if isinstance(inside, str) else []
+    template = settings.get("chat_template") if isinstance(settings, dict) else None
+    texts += [template] if isinstance(template, str) else []
     texts += (
-        [str(part.get("template")) for part in inside if isinstance(part, dict)] if isinstance(inside, list) else []
+        [str(part.get("template")) for part in template if isinstance(part, dict)] if isinstance(template, list) else []
     )
     return any("<think>" in text or "</think>" in text for text in texts) if texts else None
 
 
 def stored(names, part):
-    """Types in which the matrices of experts are stored, scales and draft layers left out."""
+    """Return the dtypes of the expert matrices whose name contains `part`, without scales, biases and draft layers."""
     kinds = {kind for n, kind in names.items() if part in n and not is_mtp(n) and "scale" not in n and "bias" not in n}
     return sorted(kinds)
 

@@ -1,1 +1,1 @@
-"""What a launch will start: the plan, its shell script, and the facts that rules judge it by. Pure."""
+"""Prepares a launch without side effects: the plan, its shell script, and the facts that rules judge it by."""

@@ -1,7 +1,7 @@
-"""Raw host facts → what rules see. The asking is done by `hostside/host_facts.py`, recorded answers test this.
+"""Turns raw host facts into the Launch that rules judge. The host is measured by `hostside/host_facts.py`.
 
-Names are those of docs/facts.md, which are also those of a case file, so that a live host, a captured facts file
-and a bug report are judged by the same rules.
+Facts have the names of docs/facts.md, as in a case file, so that a live host, a captured facts file and a bug report
+are judged by the same rules. The sources of the facts are in `fact_sources`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from checks.vocabulary import FlagValue
 from launcher.errors import UsageError
 
 GIB = 1 << 30
-OURS = "SGLANG_LAUNCHER_"  # variables of this program, which the engine's tables do not know
+OURS = "SGLANG_LAUNCHER_"  # variables of this program, which the engine's tables do not list
 _TOOLS = ("nvcc", "cuda_home", "gcc", "ninja", "cuobjdump")
-WRITER = "`launch facts --host HOST --out FILE` writes them"
+WRITER = "`launch facts --host HOST --out FILE` writes a facts file"
 _FORMS = {"host": dict, "engine": dict, "toolchain": dict, "model": dict, "draft_model": dict, "gpus": list}
-# What rules and derived facts read of a model's configuration, under the names it has there.
+# Values of a model's config.json that rules and derived facts read, under their names in config.json.
 CONFIG_VALUES = (
     "architectures", "dtype", "full_attention_interval", "head_dim", "hidden_size", "index_topk", "intermediate_size",
     "kv_lora_rank", "max_position_embeddings", "moe_intermediate_size", "n_routed_experts", "num_attention_heads",
@@ -36,15 +36,15 @@ _WIDE = {"BF16": "bfloat16", "F16": "float16", "F32": "float32"}
 
 
 def read_recorded(path: Path) -> dict[str, Any]:
-    """Facts that `launch facts` wrote into a file. Raises UsageError naming what has another form."""
+    """Return the facts that `launch facts` wrote into a file. Raises UsageError that names the first invalid value."""
     try:
         raw = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise UsageError(f"recorded facts cannot be read: {error}", where=str(path)) from error
+        raise UsageError(f"cannot read the recorded facts: {error}", where=str(path), hint=WRITER) from error
     if not isinstance(raw, dict) or "host" not in raw:
-        raise UsageError("this file holds no facts of a host", where=str(path), hint=WRITER)
+        raise UsageError("not a facts file: the key `host` is missing", where=str(path), hint=WRITER)
     if fault := _fault_of(raw):
-        raise UsageError(f"facts of another form: {fault}", where=str(path), hint=WRITER)
+        raise UsageError(f"not a facts file: {fault}", where=str(path), hint=WRITER)
     return raw
 
 
@@ -52,21 +52,24 @@ def _fault_of(raw: Mapping[str, Any]) -> str:
     for name, kind in _FORMS.items():
         value = raw.get(name)
         if value is not None and not isinstance(value, kind):
-            return f"`{name}` is {type(value).__name__}, not {kind.__name__}"
+            return f"`{name}` is {type(value).__name__}, expected {kind.__name__}"
     if not isinstance((raw.get("engine") or {}).get("packages") or {}, dict):
-        return "`engine.packages` is no mapping"
-    return "" if all(isinstance(gpu, dict) for gpu in raw.get("gpus") or ()) else "`gpus` holds what is no mapping"
+        return "`engine.packages` is not a mapping"
+    all_mappings = all(isinstance(gpu, dict) for gpu in raw.get("gpus") or ())
+    return "" if all_mappings else "`gpus` contains an item that is not a mapping"
 
 
 def to_launch(
     raw: Mapping[str, Any], flags: Mapping[str, FlagValue], env: Mapping[str, str], asked_packages: Iterable[str] = ()
 ) -> Launch:
-    """The launch of these flags there. What is not installed of `asked_packages`, and of what the release requires,
-    becomes known-absent."""
+    """Return the launch of these flags on the measured host.
+
+    `asked_packages`, and the packages that the release requires, are known to be absent if they are not installed.
+    """
     installed = dict((raw.get("engine") or {}).get("packages") or {})
     required = requirements(engine_version(raw))
-    asked = (*asked_packages, *(required.requires if required else ()))
-    packages: dict[str, str | None] = dict.fromkeys(asked) if installed else {}
+    queried = (*asked_packages, *(required.requires if required else ()))
+    packages: dict[str, str | None] = dict.fromkeys(queried) if installed else {}
     packages.update(installed)
     engine = raw.get("engine") or {}
     variables = {**(raw.get("host") or {}).get("env", {}), **env}
@@ -87,38 +90,41 @@ def to_launch(
 
 
 def engine_version(raw: Mapping[str, Any]) -> str | None:
-    """Version of the engine on the host; None when there is none."""
+    """Return the version of SGLang on the host, or None if it is not installed."""
     packages = (raw.get("engine") or {}).get("packages") or {}
     version = packages.get("sglang")
     return str(version) if version else None
 
 
 def gpu_facts(raw: Mapping[str, Any], flags: Mapping[str, FlagValue]) -> dict[str, Any]:
-    """The GPUs as one kind: name, sm (120 for compute capability 12.0), count, vram_gb, nvlink, platform."""
+    """Return facts on the GPUs of a host, taken to be of one kind: name, count, platform, vram_gb, sm, nvlink.
+
+    `vram_gb` is in GiB and rounded; `sm` is 120 for compute capability 12.0. Without GPUs only a CPU launch has facts.
+    """
     gpus = raw.get("gpus") or []
     if not gpus:
         return {"count": 0, "platform": "cpu"} if flags.get("device") == "cpu" else {}
     first = gpus[0]
     capability = str(first.get("compute_cap", "")).split(".")
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "name": str(first["name"]).removeprefix("NVIDIA "),
         "count": len(gpus),
         "platform": "cpu" if flags.get("device") == "cpu" else "cuda",
         "vram_gb": round(_mib(first.get("memory.total")) / 1024),
     }
     if len(capability) == 2 and all(part.isdigit() for part in capability):
-        found["sm"] = int(capability[0]) * 10 + int(capability[1])
+        facts["sm"] = int(capability[0]) * 10 + int(capability[1])
     if len(gpus) > 1 and raw.get("topology"):
-        found["nvlink"] = bool(re.search(r"\bNV\d+\b", raw["topology"]))
-    return found
+        facts["nvlink"] = bool(re.search(r"\bNV\d+\b", raw["topology"]))
+    return facts
 
 
 def host_facts(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """`host.*` beside the GPUs; only what was really found out."""
+    """Return the facts `host.*` other than `gpu_facts`. A fact that could not be measured is left out."""
     host, tools, gpus = raw.get("host") or {}, raw.get("toolchain") or {}, raw.get("gpus") or []
     limits, port = host.get("limits") or {}, raw.get("port") or {}
     memlock = limits.get("memlock")
-    found = {
+    measured = {
         "driver": gpus[0].get("driver_version") if gpus else None,
         "driver_cuda": tools.get("driver_cuda"),
         "shm_gb": _gib((host.get("shm") or {}).get("total")),
@@ -145,58 +151,64 @@ def host_facts(raw: Mapping[str, Any]) -> dict[str, Any]:
         "ports_in_use": [raw["asked"]["port"]] if port and not port.get("free") and "asked" in raw else [],
         "proxies": sorted(host.get("proxies") or {}),
     }
-    known = {name: value for name, value in found.items() if value is not None}
+    known = {name: value for name, value in measured.items() if value is not None}
     if "memlock" in limits and memlock is None:
         known["memlock_kb"] = 1 << 40  # unlimited
-    # looked for and absent is something else than not looked for: rules see null
+    # a tool that was searched for and not found is null for rules, unlike one that was never searched for
     return {**known, **{name: tools.get(name) for name in _TOOLS if name in tools}}
 
 
 def peer_access(matrix: str | None) -> bool | None:
-    """Whether every GPU can read every other one, out of `nvidia-smi topo -p2p r`; None when it did not say."""
+    """Return whether every GPU can read every other GPU, from `nvidia-smi topo -p2p r`; None if it does not show it."""
     cells = re.findall(r"\b(OK|CNS|GNS|TNS|NS|DR|U)\b", (matrix or "").split("Legend")[0])
     return all(cell == "OK" for cell in cells) if cells else None
 
 
-def model_facts(seen: Mapping[str, Any] | None) -> dict[str, Any]:
-    """`model.*` from what the checkpoint folder holds; a hub id that is not here yields almost nothing."""
-    if not seen:
+def model_facts(content: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the facts `model.*` from the content of a checkpoint folder, as `hostside/read_checkpoint.py` reports it.
+
+    A hub id that is not on the host yields only name, path_exists and in_local_cache. `weights_gb` is in 10^9 bytes.
+    """
+    if not content:
         return {}
-    if not seen.get("path_exists"):
+    if not content.get("path_exists"):
         return {
-            "name": seen["path"],
-            "path_exists": None if seen.get("hub_id") else False,
-            "in_local_cache": seen.get("in_local_cache"),
+            "name": content["path"],
+            "path_exists": None if content.get("hub_id") else False,
+            "in_local_cache": content.get("in_local_cache"),
         }
-    config = _mapping(seen.get("config"))
+    config = _mapping(content.get("config"))
     text = _mapping(config.get("text_config"))
-    both = {**config, **text, "architectures": config.get("architectures") or text.get("architectures")}
-    values = {name: both[name] for name in CONFIG_VALUES if both.get(name) is not None}
+    merged = {**config, **text, "architectures": config.get("architectures") or text.get("architectures")}
+    values = {name: merged[name] for name in CONFIG_VALUES if merged.get(name) is not None}
     vision = _mapping(config.get("vision_config")).get("num_heads")
-    quantization = config.get("quantization_config") or (seen.get("quant_config") or {}).get("quantization")
+    quantization = config.get("quantization_config") or (content.get("quant_config") or {}).get("quantization")
     parts = {"mtp_dtype": "mtp_dtypes", "routed_experts": "expert_dtypes", "shared_experts": "shared_expert_dtypes"}
-    kinds = {name: _format(seen.get(key) or [], quantization) for name, key in parts.items()}
-    looked = ("has_mtp_weights", "has_kv_scales", "chat_template_has_think")
+    kinds = {name: _format(content.get(key) or [], quantization) for name, key in parts.items()}
+    optional = ("has_mtp_weights", "has_kv_scales", "chat_template_has_think")
     return {
         **values,
-        "name": config.get("_name_or_path") or seen["path"],
+        "name": config.get("_name_or_path") or content["path"],
         "path_exists": True,
         "config_readable": bool(config) and "error" not in config,
-        "quantization": _quantization(quantization, seen.get("quant_config")),
+        "quantization": _quantization(quantization, content.get("quant_config")),
         "scale_fmt": (quantization or {}).get("scale_fmt"),
-        **({"weights_gb": round(seen["weight_bytes"] / 1e9, 3)} if seen["weight_bytes"] else {}),
-        "files": seen["files"],
-        "weight_files": seen["weight_files"],
-        "has_tokenizer": seen["has_tokenizer"],
-        "has_chat_template": seen["has_chat_template"],
-        **{name: seen[name] for name in looked if seen.get(name) is not None},
+        **({"weights_gb": round(content["weight_bytes"] / 1e9, 3)} if content["weight_bytes"] else {}),
+        "files": content["files"],
+        "weight_files": content["weight_files"],
+        "has_tokenizer": content["has_tokenizer"],
+        "has_chat_template": content["has_chat_template"],
+        **{name: content[name] for name in optional if content.get(name) is not None},
         **{name: kind for name, kind in kinds.items() if kind},
         **({"vision_num_heads": vision} if vision is not None else {}),
     }
 
 
 def _format(dtypes: Sequence[str], quantization: Mapping[str, Any] | None) -> str:
-    """How part of a model is stored, by the narrowest of its types: `bfloat16`, `fp8`, `nvfp4`, ..; empty: unknown."""
+    """Return the storage format of a part of a model, from its narrowest dtypes: `bfloat16`, `fp8`, `nvfp4`, ...
+
+    Empty if it is unknown.
+    """
     narrow = [kind for kind in dtypes if kind not in _WIDE]
     if not narrow:
         return _WIDE[dtypes[0]] if dtypes else ""
@@ -208,13 +220,13 @@ def _format(dtypes: Sequence[str], quantization: Mapping[str, Any] | None) -> st
 
 
 def _kernel_cache(raw: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
-    """`host.triton_cache_*`: as measured, where this launch keeps its kernels in the folder that was looked at."""
+    """Return `host.triton_cache_*` as measured, if the launch keeps its kernels in the folder that was measured."""
     cache = raw.get("triton_cache") or {}
     folder = env.get("TRITON_CACHE_DIR", cache.get("dir"))
     if not cache or folder != cache["dir"]:
         return {}
-    kept = {"triton_cache_dir": folder, "triton_cache_writable": cache["writable"]}
-    return {**kept, "triton_cache_filesystem": cache["filesystem"]} if cache["filesystem"] else kept
+    facts = {"triton_cache_dir": folder, "triton_cache_writable": cache["writable"]}
+    return {**facts, "triton_cache_filesystem": cache["filesystem"]} if cache["filesystem"] else facts
 
 
 def _of_hub(raw: Mapping[str, Any], key: str, name: str = "") -> dict[str, Any]:
@@ -226,10 +238,10 @@ def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _quantization(found: Mapping[str, Any] | None, modelopt: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if not found:
+def _quantization(config: Mapping[str, Any] | None, modelopt: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if not config:
         return None
-    return {**({"quant_method": "modelopt"} if modelopt and "quant_method" not in found else {}), **found}
+    return {**({"quant_method": "modelopt"} if modelopt and "quant_method" not in config else {}), **config}
 
 
 def _with_cuda(version: str, cuda: str | None) -> str:

@@ -82,4 +82,4 @@ def test_facts_of_another_form_are_refused_by_name(
     path = folder / "facts.json"
     path.write_text(json.dumps({**FACTS, **wrong}))
     assert run("launch", LAUNCH, ["check", str(folder / "small.yaml"), "--facts", str(path)]) == 2
-    assert f"another form: `{next(iter(wrong))}" in capsys.readouterr().err
+    assert f"not a facts file: `{next(iter(wrong))}" in capsys.readouterr().err
