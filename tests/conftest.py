@@ -20,7 +20,7 @@ from tests.support.sshd import Sshd
 
 GPU_BOX = "gpu-box"
 
-# A property holds or it does not; how long an example takes on a busy machine proves nothing.
+# The time of an example depends on the load of the machine, so it must not decide whether a property holds.
 settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
 
@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The index of the knowledge is built once for all workers, and nobody's own cache is touched."""
+    """Build the knowledge index once for all workers, without touching the user's own cache."""
     base = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str((base.parent if base.name.startswith("popen-") else base) / "cache"))
@@ -43,13 +43,13 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def sshd_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """$HOME of whoever logs in through `sshd_server`: empty, so that nobody's .bashrc slows or bends the tests."""
+    """$HOME of every login through `sshd_server`: empty, so that no .bashrc slows or changes the tests."""
     return tmp_path_factory.mktemp("home")
 
 
 @pytest.fixture(scope="session")
 def sshd_server(tmp_path_factory: pytest.TempPathFactory, sshd_home: Path) -> Iterator[Sshd]:
-    """One server for all tests that only run commands. Tests that disturb a server start their own by `start_sshd`."""
+    """One server for all tests that only run commands. Tests that disturb a server start another with `start_sshd`."""
     if reason := sshd.missing():
         pytest.skip(reason)
     server = sshd.start(tmp_path_factory.mktemp("sshd"), GPU_BOX, [f"SetEnv HOME={sshd_home}"])
@@ -76,14 +76,14 @@ def start_sshd(tmp_path: Path, sshd_home: Path) -> Iterator[Callable[..., Sshd]]
 
 @pytest.fixture
 def gpu_box(sshd_server: Sshd, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A host name that leads to the shared sshd, through OpenSSH's own configuration."""
+    """Return a host name that resolves to the shared sshd through an OpenSSH configuration."""
     monkeypatch.setenv(CONFIG_VARIABLE, str(sshd_server.config))
     return sshd_server.alias
 
 
 @pytest.fixture(scope="session")
 def ssh_transport(sshd_server: Sshd) -> Iterator[SshTransport]:
-    """One connection to the shared sshd, for tests that do not care about connecting."""
+    """One connection to the shared sshd, for tests in which connecting does not matter."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(CONFIG_VARIABLE, str(sshd_server.config))
         target = inventory.resolve(sshd_server.alias).ssh
@@ -95,8 +95,8 @@ def ssh_transport(sshd_server: Sshd) -> Iterator[SshTransport]:
 
 @pytest.fixture(params=["local", "ssh"])
 def transport(request: pytest.FixtureRequest) -> Transport:
-    """Each way to a machine: what holds for one must hold for the other."""
+    """Each kind of transport: a claim that holds for one must hold for the other."""
     if request.param == "local":
         return LocalTransport()
-    found: Transport = request.getfixturevalue("ssh_transport")
-    return found
+    ssh: Transport = request.getfixturevalue("ssh_transport")
+    return ssh

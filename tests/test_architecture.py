@@ -1,4 +1,4 @@
-"""The shape of the project, measured: rooms, arrows, names, and the mirror in tests/."""
+"""The structure of the project: rooms, arrows between them, unique module names, and the mirror in tests/."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def graph_tool() -> ModuleType:
 
 
 TOOL = graph_tool()
-# What the house review drafted (13 rooms and 31 arrows in checks with its two doors); a new arrow needs a reason.
-# 38 and 39: lint and the reference pages read the registry of facts, which belongs to the facts.
+# The layout was drafted with 13 rooms and 31 arrows in checks; a new arrow needs a reason.
+# 38 and 39: lint and the reference pages read the registry of facts, which is in the room of facts.
 MOST_ARROWS = {"checks": 39, "launcher": 65}
 
 
@@ -37,7 +37,7 @@ def test_rooms_form_floors_without_a_circle(root: str) -> None:
     assert sum(len(others) for others in graph.values()) <= MOST_ARROWS[root]
 
 
-def test_a_circle_would_be_named() -> None:
+def test_a_circle_is_reported_with_its_rooms() -> None:
     with pytest.raises(ValueError, match="a → b → a"):
         TOOL.floors({"a": frozenset({"b"}), "b": frozenset({"a"})})
 
@@ -52,7 +52,7 @@ def test_no_two_modules_share_a_name() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
-def test_the_picture_in_the_docs_is_the_measured_one() -> None:
+def test_the_docs_show_the_measured_rooms() -> None:
     text = TOOL.PAGE.read_text("utf-8")
     assert TOOL.page(text) == text, "run: python tools/import_graph.py --write"
 
@@ -81,15 +81,15 @@ def test_the_list_of_long_files_holds_files() -> None:
 def test_tests_mirror_the_tree(top: str) -> None:
     """Each folder of tests is a folder of the product; a test file may name a behaviour instead of a module."""
     folders = {path.relative_to(ROOT / "tests") for path in (ROOT / "tests" / top).rglob("*") if path.is_dir()}
-    strange = [str(path) for path in folders if path.name != "__pycache__" and not (ROOT / path).is_dir()]
-    assert strange == []
+    unmatched = [str(path) for path in folders if path.name != "__pycache__" and not (ROOT / path).is_dir()]
+    assert unmatched == []
 
 
 WITHOUT_OWN_TESTS = {
     "during.signature_build": "tested through test_matching, which builds an index for each of its tests",
-    "during.signature_index": "tested through test_matching, which writes an index down and reads it again",
+    "during.signature_index": "tested through test_matching, which writes an index and reads it back",
 }
-"""Modules of `checks/` without a test module of their own name, each with the reason. At most five."""
+"""Modules of `checks/` without a test module of the same name, each with the reason. At most five."""
 
 
 def test_every_module_of_checks_has_a_test_module_of_its_name() -> None:

@@ -1,6 +1,6 @@
-"""The product on the real engine (CPU): healthy, broken in every way that a CPU can show, and over a real sshd.
+"""The product on the real engine (CPU): healthy, broken in every way that a CPU can reproduce, and over a real sshd.
 
-Each test types the command a user would type. Run with `make engine-test`.
+Each test runs the command that a user would type. Run with `make engine-test`.
 """
 
 import json
@@ -31,7 +31,7 @@ pytestmark = [
 
 
 class Cli:
-    """The console scripts, with a state folder and a work folder of their own."""
+    """Runs the console scripts with separate state and work folders."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -71,9 +71,9 @@ class Cli:
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Iterator[Cli]:
-    made = Cli(tmp_path)
-    yield made
-    made.run("launch", "stop", "--all", "--host", "local", "--drain", "5")
+    cli = Cli(tmp_path)
+    yield cli
+    cli.run("launch", "stop", "--all", "--host", "local", "--drain", "5")
 
 
 def test_healthy_launch_ends_in_a_verdict_and_stops_without_a_trace(cli: Cli) -> None:
@@ -96,9 +96,7 @@ def test_healthy_launch_ends_in_a_verdict_and_stops_without_a_trace(cli: Cli) ->
         (["--set", "context-length=1000000"], 1, "context-length-above-model-maximum"),
     ],
 )
-def test_faults_of_the_arguments_are_crashes_with_a_name(
-    cli: Cli, words: list[str], exit_code: int, cause: str
-) -> None:
+def test_invalid_arguments_crash_with_a_named_cause(cli: Cli, words: list[str], exit_code: int, cause: str) -> None:
     code, outcome = cli.profile("smollm2-135m-cpu", "--no-check", *words)
     assert (code, outcome["state"]) == (1, "crashed")
     assert exit_code in (1, 2)
@@ -130,7 +128,7 @@ def test_truncated_weights_crash_and_are_explained(cli: Cli) -> None:
     assert "remedy" in shown.stdout
 
 
-def test_port_taken_is_refused_and_names_who_has_it(cli: Cli) -> None:
+def test_a_port_in_use_is_refused_and_its_owner_is_named(cli: Cli) -> None:
     with socket.socket() as stranger:
         stranger.bind(("127.0.0.1", cli.port))
         stranger.listen()
@@ -149,20 +147,19 @@ def test_a_rank_killed_while_loading_is_a_crash_from_outside(cli: Cli) -> None:
     assert launch.wait(LONG) == 1
     run = json.loads(cli.run("launch", "runs", "--json").stdout)[0]
     assert run["state"] == "crashed"
-    found = cli.diagnosis()
-    assert found["cause"] is None or found["cause"]["id"] in ("engine-killed-from-outside", "host-memory-exhausted"), (
-        found
-    )
+    diagnosis = cli.diagnosis()
+    cause = diagnosis["cause"] and diagnosis["cause"]["id"]
+    assert cause in (None, "engine-killed-from-outside", "host-memory-exhausted"), diagnosis
 
 
-def test_random_weights_get_ready_and_are_refused_by_the_probes(cli: Cli) -> None:
+def test_random_weights_get_ready_and_fail_the_probes(cli: Cli) -> None:
     code, outcome = cli.profile("smollm2-135m-cpu", "--fast", "--set", f"model-path={CACHE}/models/smollm2-random")
     assert (code, outcome["state"], outcome["healthy"]) == (1, "validated", False), outcome
     failed = {item["id"] for item in outcome["validation"]["verdicts"] if item["outcome"] == "fail"}
     assert "known-answer" in failed
 
 
-def test_a_key_travels_to_the_engine_and_its_probes_and_stands_in_no_copy(cli: Cli) -> None:
+def test_a_key_reaches_engine_and_probes_and_is_stored_nowhere(cli: Cli) -> None:
     cli.env["ENGINE_KEY"] = "sk-of-this-test-alone"
     code, outcome = cli.profile("smollm2-135m-cpu", "--set", "api-key=env:ENGINE_KEY")
     assert (code, outcome["state"], outcome["healthy"]) == (0, "validated", True), outcome
@@ -170,11 +167,11 @@ def test_a_key_travels_to_the_engine_and_its_probes_and_stands_in_no_copy(cli: C
     words = ("launch", "validate", f"http://127.0.0.1:{cli.port}")
     assert "requires an API key" in cli.run(*words).stderr
     assert cli.run(*words, "--api-key-env", "ENGINE_KEY").returncode == 0
-    kept = [path for path in (cli.folder / "state").rglob("*") if path.is_file()]
-    assert not [path for path in kept if b"sk-of-this-test-alone" in path.read_bytes()]
+    stored = [path for path in (cli.folder / "state").rglob("*") if path.is_file()]
+    assert not [path for path in stored if b"sk-of-this-test-alone" in path.read_bytes()]
 
 
-def test_a_frozen_engine_is_named_in_bounded_time_and_is_well_again_afterwards(cli: Cli) -> None:
+def test_a_frozen_engine_is_reported_in_bounded_time_and_recovers(cli: Cli) -> None:
     code, outcome = cli.profile("smollm2-135m-cpu", "--fast")
     assert code == 0, outcome
     victim = wait_for_scheduler(cli)
@@ -183,20 +180,20 @@ def test_a_frozen_engine_is_named_in_bounded_time_and_is_well_again_afterwards(c
         frozen = cli.run("launch", "validate", outcome["run"], "--json")
     finally:
         os.kill(victim, signal.SIGCONT)
-    found = json.loads(frozen.stdout)
-    verdicts = {item["id"]: item for item in found["verdicts"]}
-    assert (frozen.returncode, found["level"]) == (1, "alive")
+    validation = json.loads(frozen.stdout)
+    verdicts = {item["id"]: item for item in validation["verdicts"]}
+    assert (frozen.returncode, validation["level"]) == (1, "alive")
     assert "the engine stands still" in verdicts["health"]["message"]
     assert verdicts["known-answer"]["outcome"] == "skip"
-    assert found["seconds"] < 120  # one wait of /health (20 s) instead of one a request (240 s in this profile)
+    assert validation["seconds"] < 120  # one wait of /health (20 s) instead of one per request (240 s in this profile)
     assert cli.run("launch", "validate", outcome["run"]).returncode == 0
 
 
 @pytest.mark.sshd
-def test_over_ssh_a_run_survives_the_launcher_s_kill_and_attach_ends_it(
+def test_over_ssh_a_run_survives_the_killed_launcher_and_attach_completes_it(
     cli: Cli, sshd_server: Sshd, sshd_home: Path
 ) -> None:
-    # the login has an empty home: the engine and its model are where this user has them
+    # the login has an empty home, so hosts.yaml names the engine and model of this user
     python = json.loads((CACHE / "engine.json").read_text())["python"]
     (cli.folder / "hosts.yaml").write_text(
         f"hosts:\n  {sshd_server.alias}: {{python: {python}, work_dir: {cli.folder}/work}}\n"
@@ -217,14 +214,14 @@ def test_over_ssh_a_run_survives_the_launcher_s_kill_and_attach_ends_it(
 
 
 def wait_for_scheduler(cli: Cli) -> int:
-    """Pid of a scheduler of this test's run, as soon as it loads."""
+    """Wait for a scheduler of this test's run to load, and return its pid."""
     deadline = time.monotonic() + LONG
     while time.monotonic() < deadline:
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and is_scheduler(entry, cli.folder):
                 return int(entry.name)
         time.sleep(0.2)
-    raise AssertionError("no scheduler came up")
+    raise AssertionError("no scheduler started")
 
 
 def is_scheduler(entry: Path, folder: Path) -> bool:

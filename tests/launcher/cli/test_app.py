@@ -1,4 +1,4 @@
-"""What every command does alike: how it ends."""
+"""Exit codes and errors that all commands share."""
 
 import pytest
 
@@ -18,6 +18,6 @@ def test_an_interrupted_command_says_so(monkeypatch: pytest.MonkeyPatch, capsys:
 @pytest.mark.parametrize(
     "words", [["check", "smollm2-135m-cpu", "--engine", "banana"], ["schema", "--engine", "banana"]]
 )
-def test_what_is_no_release_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_word_that_is_not_a_release_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run("launch", LAUNCH, words) == 2
     assert "`banana` is not an SGLang release" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`launch check` without a host: recorded facts tell the release, and what would be ignored is refused."""
+"""`launch check` without a host: recorded facts set the release, and options that would be ignored are refused."""
 
 from __future__ import annotations
 
@@ -39,20 +39,16 @@ def test_flags_are_spelled_for_the_release_of_the_recorded_facts(
     assert "flag-unknown-to-engine" not in findings(capsys, folder, "--facts", recorded(folder, "0.5.20"))
 
 
-def test_what_the_release_requires_and_the_host_lacks_is_named(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    whole = findings(capsys, folder, "--facts", recorded(folder, "0.5.20"))
-    assert "python-dependency-missing" not in whole
-    other = findings(capsys, folder, "--facts", recorded(folder, "0.5.20", xgrammar="0.1.9"))
-    assert "xgrammar==0.2.1 (0.1.9 is)" in other["python-dependency-missing"]["message"]
+def test_a_missing_requirement_of_the_release_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    complete = findings(capsys, folder, "--facts", recorded(folder, "0.5.20"))
+    assert "python-dependency-missing" not in complete
+    outdated = findings(capsys, folder, "--facts", recorded(folder, "0.5.20", xgrammar="0.1.9"))
+    assert "xgrammar==0.2.1 (0.1.9 is)" in outdated["python-dependency-missing"]["message"]
 
 
-def test_another_release_may_be_asked_about_with_the_same_facts(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = findings(capsys, folder, "--facts", recorded(folder, "0.5.20"), "--engine", "0.5.23")
-    assert found["transformers-version-mismatch"]["message"].startswith("0.5.23 pins")
+def test_the_engine_option_overrides_the_release_of_the_facts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    overridden = findings(capsys, folder, "--facts", recorded(folder, "0.5.20"), "--engine", "0.5.23")
+    assert overridden["transformers-version-mismatch"]["message"].startswith("0.5.23 pins")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +72,7 @@ def test_options_that_would_be_ignored_are_refused(
 @pytest.mark.parametrize(
     "wrong", [{"host": 3}, {"engine": []}, {"engine": {"packages": [1]}}, {"gpus": {}}, {"gpus": [7]}, {"model": "x"}]
 )
-def test_facts_of_another_form_are_refused_by_name(
+def test_an_invalid_facts_file_is_refused_with_the_invalid_key(
     folder: Path, wrong: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = folder / "facts.json"

@@ -1,3 +1,5 @@
+"""`diagnose log` as it is typed: exit codes, output for terminal, pipe and issue, and --apply."""
+
 import json
 import os
 import pty
@@ -25,16 +27,16 @@ def diagnose(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]
 
 def test_a_named_cause_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
     code, out = diagnose(capsys, str(CORPUS / "0.5.11-h200" / "nextn-nobuf.log"), "--engine", "0.5.11", "--json")
-    found = json.loads(out)
-    assert code == 1 and set(found) == KEYS
-    assert found["cause"]["id"] == "speculation-without-extra-buffer" and found["cause"]["line"] == 26
-    assert any("mamba-scheduler-strategy" in remedy["set"] for remedy in found["remedies"])
+    diagnosis = json.loads(out)
+    assert code == 1 and set(diagnosis) == KEYS
+    assert diagnosis["cause"]["id"] == "speculation-without-extra-buffer" and diagnosis["cause"]["line"] == 26
+    assert any("mamba-scheduler-strategy" in remedy["set"] for remedy in diagnosis["remedies"])
 
 
 def test_a_healthy_log_is_exit_code_0(capsys: pytest.CaptureFixture[str]) -> None:
     code, out = diagnose(capsys, str(CORPUS / "0.5.23-cpu" / "a-normal.log"), "--json")
-    found = json.loads(out)
-    assert code == 0 and found["healthy"] and found["cause"] is None and found["engine"] == "0.5.23"
+    diagnosis = json.loads(out)
+    assert code == 0 and diagnosis["healthy"] and diagnosis["cause"] is None and diagnosis["engine"] == "0.5.23"
 
 
 def test_an_unknown_failure_is_exit_code_5(capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,7 +55,7 @@ def test_unreadable_facts_are_exit_code_2(capsys: pytest.CaptureFixture[str], tm
         assert diagnose(capsys, log, "--facts", str(tmp_path / "facts.json"))[0] == 2
 
 
-def test_facts_of_the_caller_count(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_facts_of_the_caller_override_the_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "facts.json").write_text(json.dumps({"engine_version": "0.5.10", "gpu": None, "flags": {"tp": "2"}}))
     _, out = diagnose(
         capsys, str(CORPUS / "0.5.23-cpu" / "a-normal.log"), "--facts", str(tmp_path / "facts.json"), "--json"
@@ -65,21 +67,21 @@ NEXTN = CORPUS / "0.5.11-h200" / "nextn-nobuf.log"
 
 
 def on_a_terminal(*words: str) -> str:
-    """What the command prints on a terminal, colours included."""
-    ours, theirs = pty.openpty()
+    """Return what the command prints to a terminal, colours included."""
+    reader, terminal = pty.openpty()
     code = [sys.executable, "-m", "launcher.cli.diagnose", "log", *words]
-    process = subprocess.Popen(code, stdout=theirs, env={**os.environ, "TERM": "xterm", "COLUMNS": "300"})
-    os.close(theirs)
+    process = subprocess.Popen(code, stdout=terminal, env={**os.environ, "TERM": "xterm", "COLUMNS": "300"})
+    os.close(terminal)
     printed = b""
     while True:
         try:
-            chunk = os.read(ours, 65_536)
+            chunk = os.read(reader, 65_536)
         except OSError:  # the other end is closed
             break
         if not chunk:
             break
         printed += chunk
-    os.close(ours)
+    os.close(reader)
     process.wait()
     return printed.decode()
 
@@ -116,21 +118,21 @@ def profile(folder: Path) -> Path:
     return path
 
 
-def test_a_remedy_is_written_beside_the_profile(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_remedy_is_written_next_to_the_profile(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = profile(tmp_path / "mine")
     words = (str(NEXTN), "--engine", "0.5.11", "--profile", str(path), "--apply", "nextn-buffered")
     assert diagnose(capsys, *words)[0] == 1
     written = resolve("nextn-buffered", [tmp_path / "mine"])
     assert written.flags["mamba-scheduler-strategy"].value == "extra_buffer"
     assert written.flags["speculative-algorithm"].value == "NEXTN"
-    assert diagnose(capsys, *words)[0] == 2  # never over what is there
+    assert diagnose(capsys, *words)[0] == 2  # an existing file is never overwritten
 
 
-def test_to_apply_a_remedy_a_profile_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_apply_without_a_profile_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert diagnose(capsys, str(NEXTN), "--apply", "x")[0] == 2
 
 
-def test_what_a_profile_sets_counts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_flags_of_the_profile_are_facts_of_the_diagnosis(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = profile(tmp_path / "mine")
     (tmp_path / "other.json").write_text(json.dumps({"engine_version": "0.5.11"}))
     code, out = diagnose(capsys, str(NEXTN), "--profile", str(path), "--facts", str(tmp_path / "other.json"), "--json")

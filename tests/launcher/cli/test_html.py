@@ -1,4 +1,4 @@
-"""The report shows everything, runs nothing, and is well-formed whatever a model says."""
+"""The HTML report is complete, runs no code, and is well-formed whatever text a model returns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VOID = {"meta", "br", "img"}
 
 
 class Tree(HTMLParser):
-    """Elements and attributes that a browser would see; fails on tags that are closed out of turn."""
+    """Collects elements, attributes and text as a browser would; fails on tags that are closed in the wrong order."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ def validation(text: str, outcome: Outcome = Outcome.PASS) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def test_nothing_that_comes_from_elsewhere_becomes_markup() -> None:
+def test_no_value_becomes_markup() -> None:
     plain, evil = Tree(page(validation("x"), {"run": "x"}, "x")), Tree(page(validation(EVIL), {"run": EVIL}, EVIL))
     assert evil.tags == plain.tags
     assert evil.attributes == plain.attributes
@@ -61,19 +61,19 @@ def test_nothing_that_comes_from_elsewhere_becomes_markup() -> None:
         validation(""), {}, "")).words).count("x")  # fmt: skip
 
 
-def test_it_needs_nothing_from_elsewhere() -> None:
+def test_the_page_loads_no_other_resource() -> None:
     text = page(validation("x"), {"run": "r"})
     assert "default-src 'none'" in text
     assert {"src", "href"}.isdisjoint(Tree(text).attributes)
 
 
-def test_the_ladder_ends_where_the_proof_does() -> None:
+def test_the_ladder_ends_at_the_reached_level() -> None:
     text = page(validation("x"), {})
     assert text.count('class="reached"') == 2
     assert text.index("ready</li>") < text.index('class="not">correct')
 
 
-def test_figures_evidence_and_warnings_are_in_it() -> None:
+def test_figures_evidence_and_warnings_are_on_the_page() -> None:
     data = validation("prose", Outcome.FAIL)
     data["verdicts"][0]["figures"] = {"score": 0.9}
     words = "".join(Tree(page(data, {"run": "20261129-1200-p-abcd"})).words)

@@ -1,4 +1,4 @@
-"""What a command may import. Start-up time is kept by not loading what is not used; nothing is timed here."""
+"""The modules that a command may import: start-up stays fast when unused modules are not loaded. No test is timed."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ HEAVY = {"paramiko", "httpx", "httpcore", "pydantic", "cryptography", "asyncio",
 
 
 def imported(tmp_path: Path, *words: str, whole: bool = False) -> set[str]:
-    """Modules that a command line has loaded when it ends: the top of their names, or `whole` ones."""
+    """Return the modules that a command line has loaded when it ends: their top-level names, or `whole` names."""
     code = (
         "import json, sys\nfrom launcher.cli import app\n"
         "table = app.LAUNCH if sys.argv[1] == 'launch' else app.DIAGNOSE\n"
@@ -27,7 +27,7 @@ def imported(tmp_path: Path, *words: str, whole: bool = False) -> set[str]:
     return {name if whole else name.partition(".")[0] for name in names}
 
 
-def test_help_loads_no_command_line_library_at_all(tmp_path: Path) -> None:
+def test_help_loads_no_command_line_library(tmp_path: Path) -> None:
     assert not imported(tmp_path, "launch", "--help") & (HEAVY | {"typer", "click", "rich", "yaml"})
 
 
@@ -45,7 +45,7 @@ def test_help_loads_no_command_line_library_at_all(tmp_path: Path) -> None:
         ("diagnose", "unknowns"),
     ],
 )
-def test_offline_commands_load_nothing_that_reaches_a_host(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_offline_commands_load_no_transport_library(tmp_path: Path, words: tuple[str, ...]) -> None:
     assert not imported(tmp_path, *words) & (HEAVY | {"rich"})
 
 
@@ -57,7 +57,7 @@ def test_offline_commands_load_nothing_that_reaches_a_host(tmp_path: Path, words
         ("diagnose", "log", str(LOG / "0.5.11-h200" / "nextn-nobuf.log"), "--json"),
     ],
 )
-def test_the_registry_of_facts_is_loaded_by_a_trace_alone(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_only_a_trace_loads_the_registry_of_facts(tmp_path: Path, words: tuple[str, ...]) -> None:
     registry = {"checks.facts.names", "checks.facts.origins", "checks.before.rule_trace", "checks.during.trace"}
     assert not imported(tmp_path, *words, whole=True) & registry
     if "--json" in words:

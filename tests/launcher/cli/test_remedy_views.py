@@ -1,4 +1,4 @@
-"""How the three kinds of commands of a remedy are shown: on one line, on the page of a cause, in JSON."""
+"""The printed forms of a remedy's run, require and inspect: on one line, on the page of a cause, and in JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ INSPECT = Remedy(text="Look.", inspect="nvidia-smi")
         (INSPECT, "inspect with nvidia-smi  (Look.)", "Look. — inspect with `nvidia-smi`"),
     ],
 )
-def test_each_kind_is_named_for_what_it_is(remedy: Remedy, line: str, page: str) -> None:
+def test_each_kind_of_command_has_its_own_word(remedy: Remedy, line: str, page: str) -> None:
     assert (remedy_text(remedy), remedy_line(remedy)) == (line, page)
 
 
@@ -39,7 +39,7 @@ def test_each_kind_is_named_for_what_it_is(remedy: Remedy, line: str, page: str)
         (Remedy(text="x"), None, None, {}, None),
     ],
 )
-def test_json_keeps_install_beside_the_three(
+def test_json_keeps_install_next_to_the_three_kinds(
     remedy: Remedy, install: str | None, run: str | None, require: dict[str, str], inspect: str | None
 ) -> None:
     document = remedy_json(remedy)

@@ -1,4 +1,4 @@
-"""`--trace`: shown for people and as JSON, never a change of verdict or exit code."""
+"""`--trace`: printed for people and as JSON; it never changes a verdict or an exit code."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ def test_a_fact_is_shown_with_the_line_of_the_profile_or_the_module(
     assert out.rstrip().endswith("result     It fired: rule 1 holds.")
 
 
-def test_the_same_as_data(profile: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_json_form_has_the_same_facts(profile: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = launch(capsys, profile, "--engine", "0.5.10", "--json", "--trace", RULE)
-    found = json.loads(out)
-    rule = found["trace"]["rules"][0]
+    document = json.loads(out)
+    rule = document["trace"]["rules"][0]
     facts = steps(rule["condition"])
-    assert code == 2 and found["trace"]["fired"] is True and rule["holds"] is True
+    assert code == 2 and document["trace"]["fired"] is True and rule["holds"] is True
     assert facts["flag.moe-runner-backend"]["value"] == "flashinfer_trtllm"
     assert facts["flag.moe-runner-backend"]["origin"] == f"set in {profile}:5:3"
     assert facts["host.sm12x"]["holds"] is True
-    assert any(item["id"] == RULE for item in found["findings"])
+    assert any(item["id"] == RULE for item in document["findings"])
 
 
 @pytest.mark.parametrize("slug", [RULE, "glibc-too-old", "kernel-lacks-compute-type"])
@@ -103,7 +103,9 @@ def test_a_case_file_gives_its_facts(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert f"host.process_limit is at least 1 — 100, given in {case}" in out
 
 
-def test_a_look_at_a_host_names_the_host_and_the_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fact_of_a_live_host_names_host_and_program(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     cache = tmp_path / "cache"
     cache.write_text("a file where a folder should be")
     hosts = {"local": {"python": sys.executable, "work_dir": str(tmp_path), "env": {"PYTHONPATH": str(FAKE_ENGINE)}}}
@@ -112,17 +114,15 @@ def test_a_look_at_a_host_names_the_host_and_the_program(tmp_path: Path, capsys:
     path.write_text(f"model: {{path: {tmp_path}}}\nflags: {{device: cpu}}\nenv: {{TRITON_CACHE_DIR: {cache}}}\n")
     words = [str(path), "--host", "local", "--hosts-file", str(tmp_path / "hosts.yaml"), "--fast"]
     code, out, _ = launch(capsys, *words, "--json", "--trace", "triton-cache-unusable")
-    found = json.loads(out)
-    step = steps(found["trace"]["rules"][0]["condition"])["host.triton_cache_writable"]
+    document = json.loads(out)
+    step = steps(document["trace"]["rules"][0]["condition"])["host.triton_cache_writable"]
     assert (step["value"], step["holds"]) == (False, True)
     assert step["origin"] == "read from local by launcher/hostside/host_facts.py"
-    assert code == 2 and "triton-cache-unusable" in {item["id"] for item in found["findings"]}
+    assert code == 2 and "triton-cache-unusable" in {item["id"] for item in document["findings"]}
 
 
 @pytest.mark.parametrize("words", [["check", "x.yaml"], ["log", NEXTN], ["run", "last"], ["last-crash"]])
-def test_an_unknown_name_is_refused_with_what_may_be_meant(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_id_is_refused_with_a_suggestion(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     table = LAUNCH if words[0] == "check" else DIAGNOSE
     assert run("launch" if words[0] == "check" else "diagnose", table, [*words, "--trace", "trtllm-moe-on-sm12"]) == 2
     shown = capsys.readouterr()
@@ -146,7 +146,7 @@ def test_a_log_with_a_trace_is_diagnosed_the_same(capsys: pytest.CaptureFixture[
         assert (traced_code, document) == (code, json.loads(plain))
 
 
-def test_facts_of_a_log_name_their_line_and_those_of_the_caller_go_first(
+def test_facts_of_the_caller_override_those_of_a_log_and_name_their_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log, facts = str(CORPUS / "0.5.23-cpu" / "a-normal.log"), tmp_path / "facts.json"
@@ -158,11 +158,11 @@ def test_facts_of_a_log_name_their_line_and_those_of_the_caller_go_first(
     assert shown["model.hybrid"]["origin"] == "worked out by checks/facts/derived/model_families.py"
 
 
-def test_markdown_has_no_place_for_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trace_in_markdown_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert diagnose(capsys, "log", NEXTN, "--markdown", "--trace", RULE)[0] == 2
 
 
-def test_a_run_is_traced_with_what_it_recorded(
+def test_a_run_is_traced_with_its_recorded_facts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "run"
@@ -172,7 +172,7 @@ def test_a_run_is_traced_with_what_it_recorded(
     (folder / "server.log").write_bytes(Path(NEXTN).read_bytes())
     monkeypatch.setenv("SGLANG_LAUNCHER_STATE", str(tmp_path))
     code, out, _ = diagnose(capsys, "run", str(folder), "--json", "--trace", "prefix-hit-restores-wrong-state")
-    found = json.loads(out)["trace"]
-    assert code == 1 and found["release"] == "0.5.11" and found["winner"] == "speculation-without-extra-buffer"
-    shown = steps(found["patterns"][0]["condition"])
+    document = json.loads(out)["trace"]
+    assert code == 1 and document["release"] == "0.5.11" and document["winner"] == "speculation-without-extra-buffer"
+    shown = steps(document["patterns"][0]["condition"])
     assert shown["launch.speculative"]["value"] is True

@@ -1,4 +1,4 @@
-"""`launch validate` and `launch baseline` as they are typed, against a stand-in server."""
+"""`launch validate` and `launch baseline` as they are typed, against the stand-in server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.validating import run as validated
 
 
 class Cli:
-    """The command line, with a state folder of its own."""
+    """Runs command lines with a separate state folder."""
 
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.folder, self._capsys = folder, capsys
@@ -37,13 +37,13 @@ class Cli:
         return code, shown.out, shown.err
 
     def run(self, **changes: Any) -> Run:
-        """A run with a stored validation of suite standard."""
+        """Store a run with a validation of the suite `standard`, and return it."""
         from checks.after.validation import as_dict
 
         run = RunStore().create("p", datetime.now(UTC))
         run.update(state="validated", profile="p", host="local")
-        found, _ = validated(*changes.pop("faults", ()), suite="standard", expect={"skip": ["abort"]})
-        run.write("validation", as_dict(found))
+        validation, _ = validated(*changes.pop("faults", ()), suite="standard", expect={"skip": ["abort"]})
+        run.write("validation", as_dict(validation))
         return run
 
 
@@ -54,7 +54,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     yield Cli(tmp_path, capsys)
 
 
-def test_a_server_that_we_did_not_start_is_proved_with_report_and_soak(cli: Cli) -> None:
+def test_a_server_at_any_address_is_validated_with_report_and_soak(cli: Cli) -> None:
     with serving() as (port, _):
         code, out, err = cli("validate", f"http://127.0.0.1:{port}", "--soak", "0.2s", "--html", "report.html")
     assert code == 0, err
@@ -71,7 +71,7 @@ def test_a_failing_server_is_exit_1_and_the_report_says_why(cli: Cli) -> None:
     assert 'class="fail"' in (cli.folder / "report.html").read_text()
 
 
-def test_a_deeper_stage_that_is_not_installed_is_skipped_and_no_pass(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deeper_stage_that_is_not_installed_is_skipped(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with serving() as (port, _):
         _, out, _ = cli("validate", f"http://127.0.0.1:{port}", "--json", "--deeper", "no-such-task-of-anybody")
@@ -89,12 +89,12 @@ def test_a_deeper_stage_that_is_not_installed_is_skipped_and_no_pass(cli: Cli, m
         ("--against", "gpu-box:30000"),
     ],
 )
-def test_what_does_not_exist_is_refused_before_anything_is_asked(cli: Cli, words: tuple[str, ...]) -> None:
+def test_invalid_options_are_refused_before_any_request(cli: Cli, words: tuple[str, ...]) -> None:
     with serving() as (port, state):
         code, _, err = cli("validate", f"http://127.0.0.1:{port}", *words)
-        asked = [path for path in state.paths if path != "/server_info"]
+        requests = [path for path in state.paths if path != "/server_info"]
     assert code == 2, err
-    assert asked == []
+    assert requests == []
 
 
 def test_a_validation_is_saved_shown_and_compared(cli: Cli) -> None:
@@ -106,9 +106,9 @@ def test_a_validation_is_saved_shown_and_compared(cli: Cli) -> None:
     assert "accuracy-word-problems" in cli("baseline", "show", "mine")[1]
     assert json.loads(cli("baseline", "show", "mine", "--json")[1])["run"] == first.id
     code, out, _ = cli("baseline", "compare", second.id, "mine", "--json")
-    found = json.loads(out)
-    assert {item["id"]: item["outcome"] for item in found["verdicts"]}["greedy-baseline"] == "fail"
-    assert (code, found["outcome"], found["baseline"]) == (1, "fail", "mine")
+    comparison = json.loads(out)
+    assert {item["id"]: item["outcome"] for item in comparison["verdicts"]}["greedy-baseline"] == "fail"
+    assert (code, comparison["outcome"], comparison["baseline"]) == (1, "fail", "mine")
     assert "greedy-baseline" in cli("baseline", "compare", second.id, first.id)[1]
 
 
@@ -124,7 +124,7 @@ def test_a_server_is_compared_with_a_saved_baseline(cli: Cli) -> None:
 @pytest.mark.parametrize(
     "words", [("sav",), ("save", "x"), ("compare", "x"), ("show", "a", "b"), ("show", "nothing"), ("save", "x", "y")]
 )
-def test_baseline_explains_what_it_does_not_understand(cli: Cli, words: tuple[str, ...]) -> None:
+def test_invalid_arguments_of_baseline_are_refused(cli: Cli, words: tuple[str, ...]) -> None:
     code, _, err = cli("baseline", *words)
     assert code == 2
     assert err.startswith("launch: ")
@@ -141,13 +141,13 @@ def test_a_server_with_a_key_is_validated_and_the_key_is_written_nowhere(
     with serving(api_key=KEY) as (port, _):
         code, out, err = cli("validate", f"http://127.0.0.1:{port}", *words)
     assert code == 0, err
-    kept = [path.read_text() for path in cli.folder.rglob("*") if path.is_file()]
-    assert kept
-    assert not any(KEY in text for text in [*kept, out, err])
+    stored = [path.read_text() for path in cli.folder.rglob("*") if path.is_file()]
+    assert stored
+    assert not any(KEY in text for text in [*stored, out, err])
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ((), "the server requires an API key (HTTP 401)"),
         (("--api-key-env", "WRONG_KEY"), "the server rejected this API key (HTTP 401)"),
@@ -156,18 +156,18 @@ def test_a_server_with_a_key_is_validated_and_the_key_is_written_nowhere(
     ],
 )
 def test_a_key_that_is_missing_or_wrong_is_named_as_such(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], message: str
 ) -> None:
     monkeypatch.setenv("WRONG_KEY", "sk-other")
     monkeypatch.setenv("BROKEN_KEY", "sk-ümlaut")
     with serving(api_key=KEY) as (port, state):
         code, _, err = cli("validate", f"http://127.0.0.1:{port}", *words)
-    assert (code, said in err) == (2, True), err
+    assert (code, message in err) == (2, True), err
     assert "sk-" not in err
     assert state.number == 0
 
 
-def test_the_second_server_has_a_key_of_its_own(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_second_server_needs_a_separate_key(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVER_KEY", KEY)
     with serving(api_key=KEY) as (port, _), serving(api_key="sk-other") as (other, state):
         words = ("--api-key-env", "SERVER_KEY", "--against", f"http://127.0.0.1:{other}")
@@ -194,7 +194,7 @@ def test_a_run_that_ended_is_not_alive_again_because_it_was_asked(cli: Cli) -> N
 
 
 def planned_run(port: int, folder: Path, **more: Any) -> Run:
-    """A run of this machine whose server is a stand-in."""
+    """Store a run on this machine whose server is the stand-in, and return it."""
     run = RunStore().create("p", datetime.now(UTC))
     run.update(state="ready", profile="p", host="local")
     plan = LaunchPlan(profile="p", digest="d", host="local", engine="0.5.23", python=sys.executable,
@@ -204,12 +204,12 @@ def planned_run(port: int, folder: Path, **more: Any) -> Run:
 
 
 class Stranger(BaseHTTPRequestHandler):
-    """Some web server: `pages` are its GETs, everything else is 404."""
+    """A web server that is not SGLang: it serves `pages`, and 404 for every other path."""
 
     pages: ClassVar[dict[str, bytes]] = {}
 
     def log_message(self, format: str, *args: object) -> None:
-        """Quiet."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         self.send_response(200 if self.path in self.pages else 404)
@@ -217,14 +217,14 @@ class Stranger(BaseHTTPRequestHandler):
         self.wfile.write(self.pages.get(self.path, b"<html>no</html>"))
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))  # an answer before that would break the sender's pipe
+        self.rfile.read(int(self.headers["Content-Length"]))  # an earlier answer would break the sender's pipe
         self.do_GET()
 
 
 @contextmanager
 def stranger(**pages: bytes) -> Iterator[int]:
-    found = {f"/{name.replace('__', '/')}": page for name, page in pages.items()}
-    with ThreadingHTTPServer(("127.0.0.1", 0), type("Some", (Stranger,), {"pages": found})) as server:
+    responses = {f"/{name.replace('__', '/')}": page for name, page in pages.items()}
+    with ThreadingHTTPServer(("127.0.0.1", 0), type("Some", (Stranger,), {"pages": responses})) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -241,15 +241,15 @@ def test_a_web_server_is_named_as_such_instead_of_failing_probe_by_probe(cli: Cl
     assert (code, out, "is not an SGLang server: /server_info " in err) == (2, "", True), err
 
 
-def test_a_server_of_another_kind_is_told_by_what_it_lacks(cli: Cli) -> None:
+def test_a_server_of_another_kind_is_identified_by_the_paths_it_lacks(cli: Cli) -> None:
     with stranger(v1__models=b'{"data": [{"id": "some-model"}]}', health=b"{}") as port:
         code, out, err = cli("validate", f"http://127.0.0.1:{port}")
     assert (code, "there is no /generate: this is no SGLang server" in out) == (1, True), err
     assert "serves some-model" in err
-    assert "<html>no</html>" in err  # what came is shown, on one line
+    assert "<html>no</html>" in err  # the body is shown, on one line
 
 
-def test_a_proxy_that_hides_server_info_is_no_hindrance(cli: Cli) -> None:
+def test_a_proxy_that_hides_server_info_does_not_prevent_validation(cli: Cli) -> None:
     with serving("no-server-info") as (port, _):
         code, out, _ = cli("validate", f"http://127.0.0.1:{port}", "--json")
     assert (code, json.loads(out)["model"]) == (0, "smol")
@@ -262,10 +262,10 @@ def test_the_server_s_own_reason_for_a_refusal_is_in_the_verdict(cli: Cli) -> No
 
 
 def test_a_launch_reports_its_verdict_as_a_page(cli: Cli) -> None:
-    found, _ = validated("bangs")
+    validation, _ = validated("bangs")
     run = RunStore().create("p", datetime.now(UTC))
     run.update(profile="p", host="gpu-box")
-    outcome = LaunchOutcome(run=run, state=State.VALIDATED, reason="", validation=found)
+    outcome = LaunchOutcome(run=run, state=State.VALIDATED, reason="", validation=validation)
     profile.write_report(outcome, cli.folder / "report.html")
     page = (cli.folder / "report.html").read_text()
     assert ("gpu-box" in page, 'class="fail"' in page) == (True, True)
@@ -282,7 +282,7 @@ def test_a_launch_that_was_not_validated_leaves_no_report_and_says_so(
 @pytest.mark.parametrize(
     "words", [("--html", "no/such/folder/r.html"), ("--html", "r.html", "--dry-run"), ("--html", "r.html", "--detach")]
 )
-def test_a_report_that_cannot_come_is_refused_before_the_launch(cli: Cli, words: tuple[str, ...]) -> None:
+def test_a_report_that_cannot_be_written_is_refused_before_the_launch(cli: Cli, words: tuple[str, ...]) -> None:
     code, _, err = cli("profile", "smollm2-135m-cpu", "--host", "local", *words)
     assert (code, "--html" in err) == (2, True), err
 
@@ -294,7 +294,7 @@ def test_exit_codes_of_a_verdict(outcome: str, code: int) -> None:
     assert of_validation(Outcome(outcome)) == code
 
 
-def test_nobody_there_is_exit_1(cli: Cli) -> None:
+def test_an_address_without_a_server_is_exit_1(cli: Cli) -> None:
     code, out, _ = cli("validate", f"http://127.0.0.1:{free_port()}", "--json")
     assert code == 1
     assert json.loads(out)["level"] == "not alive"

@@ -1,4 +1,4 @@
-"""Every sentence may be rewritten: no verdict, exit code or fingerprint depends on one."""
+"""Every sentence may be rewritten: no verdict, exit code or fingerprint depends on the wording."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ODD = {
     "empty": b"",
     "foreign": b"hello\n",
     "running": b"[2026-11-29 15:24:59] The server is fired up and ready to roll!\n",
-    "torn": b"".join(
+    "interleaved": b"".join(
         b"[2026-11-29 15:25:03 TP%d] Scheduler hit an exception: Traceback (most recent call last):\n" % rank
         for rank in (0, 1)
     )
@@ -38,33 +38,35 @@ ODD = {
 
 
 def rewrite(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make every function and constant that yields a sentence yield another one."""
+    """Replace the sentence that each function and constant of a module returns."""
 
-    def other(made: Callable[..., Any]) -> Callable[..., Any]:
-        def made_otherwise(*args: Any, **more: Any) -> Any:
-            result = made(*args, **more)
+    def replaced(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            result = function(*args, **options)
             if isinstance(result, Iterator):
                 return iter(["something else" for _ in result])
             return "something else" if isinstance(result, str) else result
 
-        return made_otherwise
+        return call
 
     for name, item in vars(module).items():
         if isinstance(item, str) and not name.startswith("__") and name not in ("_DRAFT_FRAME",):
             monkeypatch.setattr(module, name, "something else")
         elif callable(item) and getattr(item, "__module__", "") == module.__name__:
-            monkeypatch.setattr(module, name, other(item))
+            monkeypatch.setattr(module, name, replaced(item))
 
 
-def decided(found: Diagnosis) -> tuple[Any, ...]:
-    cause = found.cause.id if found.cause else None
-    return found.verdict, cause, found.fingerprint, found.healthy, found.observed, int(of_diagnosis(found))
+def decisions(diagnosis: Diagnosis) -> tuple[Any, ...]:
+    """Return everything that a diagnosis decides, without its sentences."""
+    cause = diagnosis.cause.id if diagnosis.cause else None
+    exit_code = int(of_diagnosis(diagnosis))
+    return diagnosis.verdict, cause, diagnosis.fingerprint, diagnosis.healthy, diagnosis.observed, exit_code
 
 
 def all_decisions() -> dict[str, tuple[Any, ...]]:
     index = shipped.index()
     logs = {path.name: path.read_bytes() for path in LOGS} | ODD
-    return {name: decided(diagnose_chunks([data], index)) for name, data in logs.items()}
+    return {name: decisions(diagnose_chunks([data], index)) for name, data in logs.items()}
 
 
 def test_a_diagnosis_is_decided_before_it_is_worded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,8 +83,8 @@ def stalled_run(folder: Path, process: str) -> Run:
     run.log.write_text("[2026-11-29 15:25:03] server_args=ServerArgs(model_path='m')\n")
     run.update(state="stalled")
     watch = Watch(classify=lambda _: None, limits={}, default_limits=PhaseLimits(deadline=900, silence=10))
-    seen = Sample(({"pid": 1, "name": process, "state": "T" if process == "x" else "S", "cpu": 0.0},), 0.0, 0)
-    watch, _ = sample(watch, seen, 1.0)
+    observation = Sample(({"pid": 1, "name": process, "state": "T" if process == "x" else "S", "cpu": 0.0},), 0.0, 0)
+    watch, _ = sample(watch, observation, 1.0)
     for event in tick(watch, 30.0)[1]:
         run.append_event(to_json(event))
     return run
@@ -93,12 +95,12 @@ def test_the_kind_of_a_stall_is_typed(tmp_path: Path, monkeypatch: pytest.Monkey
     before = diagnose_run(stalled_run(tmp_path / "a", process))
     rewrite(run_wording, monkeypatch)
     after = diagnose_run(stalled_run(tmp_path / "b", process))
-    assert before.fingerprint == f"{kind}/starting" and decided(before) == decided(after)
+    assert before.fingerprint == f"{kind}/starting" and decisions(before) == decisions(after)
     assert after.sentence == "something else"
 
 
 def test_the_origin_of_a_finding_is_stored(tmp_path: Path) -> None:
-    """`launch replay` judges rules again and leaves out what only the host or the engine could say."""
+    """`launch replay` judges rules again and leaves out findings that only the host or the engine can report."""
     from checks.vocabulary import Finding, Origin, Severity
     from launcher.flows.launch.launch import asdict_finding
 
