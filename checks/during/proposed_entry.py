@@ -99,7 +99,7 @@ engine: '{f">={version}" if version else ""}'     # TODO affected releases; empt
 why: ''         # TODO what happens inside the engine, in two or three sentences
 during:
   - all: [{regexes}]
-    weight: usual  # hint: matches several causes; decisive: proves this cause
+    weight: usual  # hint: fits several causes or shows a consequence; decisive: leaves no doubt
 remedies:
   - text: ''    # TODO what helps; then set, unset, env, unset-env, upgrade; one of run, require, inspect
 references: []  # TODO '{version or "0.5.10"}:srt/file.py:123', or a public URL

@@ -52,7 +52,7 @@ def rule_rows(trace: RuleTrace, known: Known) -> Iterator[TraceRow]:
 
 def cause_rows(trace: CauseTrace, known: Known) -> Iterator[TraceRow]:
     """Yield the rows of a trace of patterns in reading order."""
-    yield TraceRow(label="trace", text=f"{trace.id} ({trace.role}), SGLang {trace.release or 'of unknown release'}")
+    yield TraceRow(label="trace", text=f"{trace.id} ({trace.role}), {_release(trace.release)}")
     for pattern in trace.patterns:
         yield TraceRow(label=f"pattern {pattern.number}", text=_pattern_head(pattern), holds=_WORDS[pattern.speaks])
         for text in pattern.texts:
@@ -113,6 +113,10 @@ def cause_document(trace: CauseTrace, known: Known) -> dict[str, Any]:
         "id": trace.id, "role": trace.role, "release": trace.release, "patterns": patterns, "fired": trace.fired,
         "winner": trace.winner, "sentence": trace.sentence,
     }  # fmt: skip
+
+
+def _release(release: str) -> str:
+    return f"SGLang {release}" if release else "unknown SGLang release"
 
 
 def _head(slug: str, release: str, engine: str, applies: bool) -> str:
