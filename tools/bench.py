@@ -94,13 +94,16 @@ def scanning() -> Iterator[Row]:
     yield Row("200 profiles checked offline", (time.perf_counter() - began) * 1000, "≤ 2000 ms", "one process, once")
     healthy = max((ROOT / "tests" / "corpus").rglob("*normal*.log"), key=lambda path: path.stat().st_size).read_bytes()
     serving = "".join(map(served, range(5000))).encode()
-    for what, first, rest in (("a start, then serving", healthy, serving), ("starts over and over", healthy, healthy)):
-        count = (256 << 20) // len(rest)
+    for what, first, repeated in (
+        ("a start, then serving", healthy, serving),
+        ("starts over and over", healthy, healthy),
+    ):
+        count = (256 << 20) // len(repeated)
         judge = index()
         began = time.process_time()
-        diagnose_chunks((first if number == 0 else rest for number in range(count)), judge)
+        diagnose_chunks((first if number == 0 else repeated for number in range(count)), judge)
         seconds = time.process_time() - began
-        speed = count * len(rest) / 1e6 / seconds
+        speed = count * len(repeated) / 1e6 / seconds
         yield Row(
             f"scan of 256 MB, {what}: {speed:.0f} MB/s", seconds * 1000, "≥ 350 MB/s", "CPU time of one core, once"
         )

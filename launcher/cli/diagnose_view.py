@@ -24,37 +24,37 @@ class Row(Struct, frozen=True, kw_only=True):
     place: str = ""
 
 
-def rows(found: Diagnosis, *, subject: str = "") -> Iterator[Row]:
+def rows(diagnosis: Diagnosis, *, subject: str = "") -> Iterator[Row]:
     """Yield the rows of a diagnosis in reading order. `subject` describes the run, if the log belongs to one."""
     if subject:
         yield Row(label="run", text=subject)
-    yield Row(label="cause", text=_headline(found))
-    for item in _evidence(found):
+    yield Row(label="cause", text=_headline(diagnosis))
+    for item in _evidence(diagnosis):
         yield Row(label="", text=item.text[:400], place=_place(item))
-    if found.why:
-        yield Row(label="why", text=found.why)
-    for remedy in found.remedies:
+    if diagnosis.why:
+        yield Row(label="why", text=diagnosis.why)
+    for remedy in diagnosis.remedies:
         yield Row(label="remedy", text=remedy_text(remedy))
-    for match in found.symptoms[:_SYMPTOMS]:
+    for match in diagnosis.symptoms[:_SYMPTOMS]:
         yield Row(label="symptom", text=match.title, place=f"line {match.line}")
-    for match in found.dismissed[:_DISMISSED]:
+    for match in diagnosis.dismissed[:_DISMISSED]:
         yield Row(label="ruled out", text=match.title, place=f"line {match.line}")
-    for match in found.ledger:
+    for match in diagnosis.ledger:
         yield Row(label="unresolved", text=match.title, place=f"line {match.line}")
-    for note in found.notes:
+    for note in diagnosis.notes:
         yield Row(label="note", text=note)
-    if found.cause:
-        yield Row(label="more", text=f"launch explain {found.cause.id}")
+    if diagnosis.cause:
+        yield Row(label="more", text=f"launch explain {diagnosis.cause.id}")
 
 
-def show(found: Diagnosis, *, subject: str = "") -> None:
+def show(diagnosis: Diagnosis, *, subject: str = "") -> None:
     """Print the diagnosis to standard output, in colours if it is a terminal."""
     if sys.stdout.isatty():
         from launcher.cli import render
 
-        render.diagnosis(render.out(), found, subject=subject)
+        render.diagnosis(render.out(), diagnosis, subject=subject)
         return
-    for row in rows(found, subject=subject):
+    for row in rows(diagnosis, subject=subject):
         sys.stdout.write(plain(row) + "\n")
 
 
@@ -65,25 +65,25 @@ def plain(row: Row) -> str:
     return f"{'':<10} {row.place}: {row.text}"
 
 
-def markdown(found: Diagnosis, run: str = "", log: str = "") -> str:
+def markdown(diagnosis: Diagnosis, run: str = "", log: str = "") -> str:
     """Return the diagnosis as Markdown, for an issue or a chat."""
-    title = f"`{found.cause.id}`: {found.sentence}" if found.cause else headline(found)
+    title = f"`{diagnosis.cause.id}`: {diagnosis.sentence}" if diagnosis.cause else headline(diagnosis)
     subject = f"Run `{run}`" if run else f"Log `{log}`" if log else "Log"
     text = [
         f"### {title}",
         "",
-        f"{subject}, SGLang {found.engine or 'unknown'}, phase {found.phase or 'unknown'}.",
+        f"{subject}, SGLang {diagnosis.engine or 'unknown'}, phase {diagnosis.phase or 'unknown'}.",
         "",
     ]
-    shown = [" ".join(filter(None, (f"{item.line:>6}", item.rank, item.text))) for item in _evidence(found)]
+    shown = [" ".join(filter(None, (f"{item.line:>6}", item.rank, item.text))) for item in _evidence(diagnosis)]
     text += ["```text", *shown, "```", ""] if shown else []
-    text += [found.why, ""] if found.why else []
-    text += [f"- **remedy**: {remedy_text(item)}" for item in found.remedies]
-    text += [f"- ruled out: {_listed(found.dismissed)}"] if found.dismissed else []
-    text += [f"- unresolved warning: {item.title} (line {item.line})" for item in found.ledger]
-    text += [f"- fingerprint `{found.fingerprint}`"] if found.fingerprint else []
-    text += [f"- {note}" for note in found.notes]
-    text += [f"- more: `launch explain {found.cause.id}`"] if found.cause else []
+    text += [diagnosis.why, ""] if diagnosis.why else []
+    text += [f"- **remedy**: {remedy_text(item)}" for item in diagnosis.remedies]
+    text += [f"- ruled out: {_listed(diagnosis.dismissed)}"] if diagnosis.dismissed else []
+    text += [f"- unresolved warning: {item.title} (line {item.line})" for item in diagnosis.ledger]
+    text += [f"- fingerprint `{diagnosis.fingerprint}`"] if diagnosis.fingerprint else []
+    text += [f"- {note}" for note in diagnosis.notes]
+    text += [f"- more: `launch explain {diagnosis.cause.id}`"] if diagnosis.cause else []
     return "\n".join(text).rstrip() + "\n"
 
 
@@ -101,13 +101,13 @@ def remedy_text(remedy: Remedy) -> str:
     return f"{text}  ({remedy.text})" if text and remedy.text else text or remedy.text
 
 
-def _headline(found: Diagnosis) -> str:
-    mark = f"  {found.fingerprint}" if found.verdict is LogVerdict.UNKNOWN and found.fingerprint else ""
-    return headline(found) + mark
+def _headline(diagnosis: Diagnosis) -> str:
+    mark = f"  {diagnosis.fingerprint}" if diagnosis.verdict is LogVerdict.UNKNOWN and diagnosis.fingerprint else ""
+    return headline(diagnosis) + mark
 
 
-def _evidence(found: Diagnosis) -> tuple[Evidence, ...]:
-    return found.cause.evidence[:_EVIDENCE] if found.cause else ()
+def _evidence(diagnosis: Diagnosis) -> tuple[Evidence, ...]:
+    return diagnosis.cause.evidence[:_EVIDENCE] if diagnosis.cause else ()
 
 
 def _place(item: Evidence) -> str:

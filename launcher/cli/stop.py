@@ -88,4 +88,4 @@ def _words(stopped: remote.Stopped) -> str:
     left = [f"pid {row['pid']} ({row['command'][:60]})" for row in stopped.survivors]
     left += [] if stopped.port_free else ["the port is still in use"]
     left += [f"GPU memory of pid {pid}" for pid in stopped.gpu_pids]
-    return f"{how}{code}; NOT clean, still there: {', '.join(left)}"
+    return f"{how}{code}; NOT clean, left over: {', '.join(left)}"

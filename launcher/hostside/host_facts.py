@@ -38,10 +38,10 @@ ENGINE_VARIABLES = (
 # Run by the engine's interpreter: its installed packages, the folder of sglang, the CUDA version torch was built for.
 ENGINE_LOOK = r"""
 import importlib.metadata as m, importlib.util as u, json, os, re, sys, sysconfig
-found = {}
+packages = {}
 for d in m.distributions():
     try:
-        found.setdefault(d.metadata["Name"].lower().replace("_", "-"), d.version)
+        packages.setdefault(d.metadata["Name"].lower().replace("_", "-"), d.version)
     except Exception:
         pass
 def origin(name):
@@ -58,7 +58,7 @@ def text(folder, name):
 cuda = re.search(r"^cuda[^=\n]*= *'([\d.]+)'", text(origin("torch"), "version.py"), re.M)
 full = re.search(r"__version__ *= *'([^']+)'", text(origin("torch"), "version.py"))
 plugins = [e.name for e in m.entry_points().select(group="sglang.srt.platforms")] if sys.version_info >= (3, 10) else []
-print(json.dumps(dict(packages=found, sglang=origin("sglang"), kernels=origin("sgl_kernel"), torch_cuda=cuda and cuda.group(1), plugins=plugins,
+print(json.dumps(dict(packages=packages, sglang=origin("sglang"), kernels=origin("sgl_kernel"), torch_cuda=cuda and cuda.group(1), plugins=plugins,
                       headers=os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")),
                       torch=full and full.group(1), python=sys.version.split()[0], executable=sys.executable)))
 """

@@ -103,9 +103,7 @@ def test_a_case_file_gives_its_facts(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert f"host.process_limit is at least 1 — 100, given in {case}" in out
 
 
-def test_a_fact_of_a_live_host_names_host_and_program(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fact_of_a_live_host_names_host_and_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cache = tmp_path / "cache"
     cache.write_text("a file where a folder should be")
     hosts = {"local": {"python": sys.executable, "work_dir": str(tmp_path), "env": {"PYTHONPATH": str(FAKE_ENGINE)}}}
