@@ -1,1 +1,1 @@
-"""Judgement on a running server: verdicts of probes → one Validation, and what compares two of them."""
+"""Judge a running server: the probes' verdicts → one Validation, and the comparison of two validations."""

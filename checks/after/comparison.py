@@ -1,7 +1,7 @@
-"""Two stored validations of the same model, one beside the other: what got worse, and how sure that is.
+"""Compare two stored validations of the same model: what got worse, and with what confidence.
 
-Works on documents (`checks.after.validation.as_dict`) alone, nothing is asked of a server. The judgements are those
-that the probes themselves use against a baseline.
+Works on stored documents (`checks.after.validation.as_dict`) only and sends no requests. Each probe's own comparison
+with a baseline is reused, so a comparison and a validation judge alike.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from checks.vocabulary import Outcome, Verdict
 
 
 class Compared(Struct, frozen=True, kw_only=True):
-    """The comparison: one verdict for each probe that both have samples of, or whose outcome has changed."""
+    """The comparison: one verdict for each probe that has samples in both validations, or whose outcome changed."""
 
     verdicts: tuple[Verdict, ...]
-    notes: tuple[str, ...] = ()  # what makes the comparison less than it seems
+    notes: tuple[str, ...] = ()  # what limits the comparison, such as different models or engine releases
 
     @property
     def outcome(self) -> Outcome:
-        """The worst of all; skip when there was nothing to compare."""
-        found = {item.outcome for item in self.verdicts}
+        """The worst outcome of all verdicts; SKIP when there was nothing to compare."""
+        outcomes = {item.outcome for item in self.verdicts}
         order = (Outcome.FAIL, Outcome.ERROR, Outcome.INCONCLUSIVE, Outcome.PASS)
-        return next((outcome for outcome in order if outcome in found), Outcome.SKIP)
+        return next((outcome for outcome in order if outcome in outcomes), Outcome.SKIP)
 
 
 def compare(before: Mapping[str, Any], now: Mapping[str, Any], expect: Expect = NO_EXPECTATIONS) -> Compared:
-    """`now` against `before`. `expect` holds the margins of a profile."""
+    """Compare the stored validation `now` with `before`, using the margins in a profile's `expect`."""
     base, later = parse_baseline(before), parse_baseline(now)
     if base is None or later is None:
-        return Compared(verdicts=(), notes=("one of the two is empty",))
+        return Compared(verdicts=(), notes=("one of the two validations is empty",))
     context = Context(server=Server(), expect=expect, baseline=base)
     outcomes = _outcomes(before), _outcomes(now)
-    found = []
+    verdicts = []
     for probe in probes():
-        judged = _samples(probe, context, base, later) or _changed(probe, *outcomes)
-        if judged is not None:
-            found.append(judged)
-    return Compared(verdicts=tuple(found), notes=tuple(_notes(before, now)))
+        compared = _samples(probe, context, base, later) or _changed(probe, *outcomes)
+        if compared is not None:
+            verdicts.append(compared)
+    return Compared(verdicts=tuple(verdicts), notes=tuple(_notes(before, now)))
 
 
 def _samples(probe: Probe, context: Context, base: Baseline, later: Baseline) -> Verdict | None:
@@ -62,7 +62,7 @@ def _samples(probe: Probe, context: Context, base: Baseline, later: Baseline) ->
             )
             before, right = ([bool(item) for item in part.get("right", ())] for part in (old, new))
             outcome, message = accuracy.against(before, right, margin)
-            return verdict(probe.id, outcome, f"{sum(right)} of {len(right)} right; {message}")
+            return verdict(probe.id, outcome, f"{sum(right)} of {len(right)} correct; {message}")
         case "speed":
             return _speed(probe, context, new)
         case "speculation":
@@ -90,7 +90,7 @@ def _speed(probe: Probe, context: Context, new: Mapping[str, tuple[float, ...]])
 
 
 def _changed(probe: Probe, before: Mapping[str, str], now: Mapping[str, str]) -> Verdict | None:
-    """A probe without samples speaks by its outcome; only a pass that is none any more, or a new pass, is news."""
+    """Compare outcomes where a probe stores no samples; only a lost pass or a new pass is reported."""
     old, new = before.get(probe.id), now.get(probe.id)
     if old == new or Outcome.PASS not in (old, new) or old is None or new is None:
         return None

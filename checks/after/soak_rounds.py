@@ -1,7 +1,7 @@
-"""Soaking: the rounds that were probed after a validation → one verdict, every failure with its date.
+"""Turn the soak rounds that follow a validation into one verdict that lists every failure with its time.
 
-Pure; the rounds are sent by `launcher.flows.validate.soak`. A server that was ready may stop being so: a frozen rank
-answers /health with 503 only after long, or never, and the first garbage may come with the thousandth request.
+Pure; `launcher.flows.validate.soak` runs the rounds. A server that was ready may stop being ready: with a frozen rank,
+/health returns 503 only after a long time or never, and the first garbage may appear at the thousandth request.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ BAD = (Outcome.FAIL, Outcome.ERROR)
 
 
 def with_rounds(validation: Validation, rounds: Sequence[Validation], seconds: float) -> Validation:
-    """The validation after `seconds` of soaking; a probe that failed in some round is no pass any more."""
+    """Return the validation after `seconds` of soaking; a probe that failed in any round no longer passes."""
     failures = [(item.started, verdict) for item in rounds for verdict in item.verdicts if verdict.outcome in BAD]
-    own = {verdict.id: verdict for verdict in validation.verdicts}
+    before = {verdict.id: verdict for verdict in validation.verdicts}
     worse: dict[str, Verdict] = {}
     for when, verdict in failures:
-        known = own.get(verdict.id)
-        if verdict.id not in worse and (known is None or known.outcome not in BAD):
-            worse[verdict.id] = replace(verdict, message=f"{when}, while soaking: {verdict.message}")
+        earlier = before.get(verdict.id)
+        if verdict.id not in worse and (earlier is None or earlier.outcome not in BAD):
+            worse[verdict.id] = replace(verdict, message=f"failed at {when}, while soaking: {verdict.message}")
     return with_verdicts(validation, [*worse.values(), _verdict(rounds, failures, seconds)])
 
 
@@ -34,12 +34,12 @@ def _verdict(rounds: Sequence[Validation], failures: Sequence[tuple[str, Verdict
     bad = sum(1 for item in rounds if any(verdict.outcome in BAD for verdict in item.verdicts))
     figures: dict[str, float | str] = {"rounds": len(rounds), "failed_rounds": bad, "soaked": round(seconds, 1)}
     if not rounds:
-        return Verdict(id=ID, outcome=Outcome.INCONCLUSIVE, message="no round was probed", figures=figures)
+        return Verdict(id=ID, outcome=Outcome.INCONCLUSIVE, message="no soak round was run", figures=figures)
     if not failures:
-        message = f"{len(rounds)} rounds in {seconds:.0f} s, all well"
+        message = f"all {len(rounds)} rounds in {seconds:.0f} s passed"
         return Verdict(id=ID, outcome=Outcome.PASS, message=message, figures=figures, seconds=seconds)
     when, first = failures[0]
-    gone = "; nobody answers any more" if rounds[-1].level is Level.NONE else ""
+    gone = "; the server no longer responds" if rounds[-1].level is Level.NONE else ""
     return Verdict(
         id=ID,
         outcome=Outcome.FAIL if any(verdict.outcome is Outcome.FAIL for _, verdict in failures) else Outcome.ERROR,

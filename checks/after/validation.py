@@ -1,7 +1,7 @@
-"""The judgement of a running server: verdicts → ladder alive, ready, correct, good enough; and the warning ledger.
+"""Judge a running server: verdicts → a level (alive, ready, correct, good enough), and settle the warning ledger.
 
-Pure: the verdicts come from `probes`, the open warnings from a Diagnosis. Nothing is called better than it was shown to
-be: a skip is no pass, an open warning keeps a server at "ready", and a smoke suite cannot show "good enough".
+Pure: the verdicts come from `probes`, the warnings from a Diagnosis. A level is never higher than the evidence: a skip
+is not a pass, an unresolved warning keeps a server at "ready", and a smoke suite cannot show "good enough".
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from checks.after.probes.registry import probes
 from checks.catalog.entries import entry
 from checks.vocabulary import Match, Outcome, Verdict
 
-DEEPER = "deeper:"  # ids of what other harnesses found: `deeper:gsm8k`
-NEEDED = frozenset({"accuracy", "speed"})  # kinds that must have passed, compared with something, for "good enough"
+DEEPER = "deeper:"  # prefix of the verdict ids of external harnesses: `deeper:gsm8k`
+NEEDED = frozenset({"accuracy", "speed"})  # kinds that must pass against a limit or a baseline for "good enough"
 
 
 class Level(StrEnum):
-    """How far a server has been proved."""
+    """The level that a server has been shown to reach."""
 
     NONE = "not alive"
     ALIVE = "alive"
@@ -35,18 +35,18 @@ class Level(StrEnum):
 
 
 class LedgerItem(Struct, frozen=True, kw_only=True):
-    """One open item of the ledger and what became of it."""
+    """One warning of the ledger and how it was settled."""
 
     id: str
     title: str
     state: str  # open, cleared, accepted
-    by: str = ""  # the probe that cleared it, or the reason it was accepted for
+    by: str = ""  # the probes that cleared it, or the reason why a person accepted it
     clears: tuple[str, ...] = ()  # probes that would clear it
     evidence: str = ""
 
 
 class Validation(Struct, frozen=True, kw_only=True):
-    """The result of one validation, JSON-ready through `as_dict`."""
+    """The result of one validation; `as_dict` turns it into JSON values."""
 
     suite: str
     outcome: Outcome
@@ -62,30 +62,30 @@ class Validation(Struct, frozen=True, kw_only=True):
 
     @property
     def open_warnings(self) -> tuple[LedgerItem, ...]:
-        """What still stands."""
+        """The unresolved warnings: neither cleared by a probe nor accepted."""
         return tuple(item for item in self.warnings if item.state == "open")
 
 
-def with_verdicts(validation: Validation, more: Sequence[Verdict]) -> Validation:
-    """The validation with further verdicts, one of the same id replaced; level, outcome and summary follow."""
-    new = {item.id: item for item in more}
+def with_verdicts(validation: Validation, added: Sequence[Verdict]) -> Validation:
+    """Return the validation with `added` verdicts, replacing those of the same id; level, outcome, summary follow."""
+    new = {item.id: item for item in added}
     kept = [new.pop(item.id, item) for item in validation.verdicts]
     verdicts = (*kept, *new.values())
-    still_open = len(validation.open_warnings)
-    level, outcome = level_of(verdicts, probes(), still_open), outcome_of(verdicts, still_open)
+    unresolved = len(validation.open_warnings)
+    level, outcome = level_of(verdicts, probes(), unresolved), outcome_of(verdicts, unresolved)
     summary = summary_of(level, outcome, verdicts, validation.warnings)
     return replace(validation, verdicts=verdicts, level=level, outcome=outcome, summary=summary)
 
 
 def as_dict(validation: Validation) -> dict[str, Any]:
-    """Plain JSON values; also the form in which a baseline is stored."""
+    """Return the validation as plain JSON values; a baseline is stored in the same form."""
     data: dict[str, Any] = to_builtins(validation)
     data["samples"] = {probe: {name: list(v) for name, v in parts.items()} for probe, parts in data["samples"].items()}
     return data
 
 
 def level_of(verdicts: Sequence[Verdict], probes: Sequence[Probe], open_warnings: int) -> Level:
-    """The highest level of which everything that was asked has passed, without a gap below it."""
+    """Return the highest level at which every probe that ran has passed, with no gap in the levels below it."""
     if not any(item.outcome is not Outcome.ERROR and not item.unreachable for item in verdicts):
         return Level.NONE
     level = Level.ALIVE
@@ -105,19 +105,19 @@ def level_of(verdicts: Sequence[Verdict], probes: Sequence[Probe], open_warnings
 
 
 def outcomes_of(verdicts: Sequence[Verdict]) -> dict[str, Outcome]:
-    """Probe id → outcome."""
+    """Return a mapping of probe id to outcome."""
     return {item.id: item.outcome for item in verdicts}
 
 
 def outcome_of(verdicts: Sequence[Verdict], open_warnings: int) -> Outcome:
-    """The worst of all: a failure, then a broken check, then what could not be decided."""
-    found = {item.outcome for item in verdicts}
+    """Return the worst outcome: FAIL, then ERROR, then INCONCLUSIVE, which an unresolved warning causes too."""
+    outcomes = {item.outcome for item in verdicts}
     for outcome in (Outcome.FAIL, Outcome.ERROR, Outcome.INCONCLUSIVE):
-        if outcome in found:
+        if outcome in outcomes:
             return outcome
     if open_warnings:
         return Outcome.INCONCLUSIVE
-    return Outcome.PASS if Outcome.PASS in found else Outcome.SKIP
+    return Outcome.PASS if Outcome.PASS in outcomes else Outcome.SKIP
 
 
 def settle(
@@ -127,33 +127,33 @@ def settle(
     accepted: Mapping[str, AcceptedWarning],
     today: date,
 ) -> tuple[LedgerItem, ...]:
-    """Each warning of the log once: cleared by a passing probe, accepted by a person until a day, or open."""
-    seen: dict[str, Match] = {}
+    """Return each warning of the log once: cleared by a passing probe, accepted by a person until a day, or open."""
+    warnings: dict[str, Match] = {}
     for item in ledger:
-        seen.setdefault(item.id, item)
+        warnings.setdefault(item.id, item)
     outcomes = outcomes_of(verdicts)
-    return tuple(_settle_one(item, outcomes, probes, accepted.get(item.id), today) for item in seen.values())
+    return tuple(_settle_one(item, outcomes, probes, accepted.get(item.id), today) for item in warnings.values())
 
 
 def summary_of(level: Level, outcome: Outcome, verdicts: Sequence[Verdict], warnings: Sequence[LedgerItem]) -> str:
-    """One sentence: level, then what is in the way."""
+    """Return one sentence: the level, then what prevents a higher one."""
     failed = [item for item in verdicts if item.outcome is Outcome.FAIL]
-    open_ones = [item for item in warnings if item.state == "open"]
+    unresolved = [item for item in warnings if item.state == "open"]
     parts = [str(level)]
     if failed:
         parts.append(f"{len(failed)} failed: {failed[0].id} ({failed[0].message})")
-    for wanted, words in (
-        (Outcome.ERROR, "checks broke"),
+    for listed, words in (
+        (Outcome.ERROR, "probes could not run"),
         (Outcome.INCONCLUSIVE, "inconclusive"),
         (Outcome.SKIP, "skipped"),
     ):
-        names = [item.id for item in verdicts if item.outcome is wanted]
+        names = [item.id for item in verdicts if item.outcome is listed]
         if names:
             parts.append(f"{len(names)} {words}: {', '.join(names[:4])}" + (" …" if len(names) > 4 else ""))
-    if open_ones:
-        first = open_ones[0]
+    if unresolved:
+        first = unresolved[0]
         cure = f", cleared by {' or '.join(first.clears)}" if first.clears else ""
-        parts.append(f"with {len(open_ones)} open warning{'s' * (len(open_ones) > 1)}: {first.id}{cure}")
+        parts.append(f"{len(unresolved)} unresolved warning{'s' * (len(unresolved) > 1)}: {first.id}{cure}")
     if outcome is Outcome.PASS:
         parts.append(f"{sum(1 for item in verdicts if item.outcome is Outcome.PASS)} probes passed")
     return "; ".join(parts)
@@ -163,34 +163,34 @@ def _settle_one(
     item: Match, outcomes: Mapping[str, Outcome], probes: Sequence[Probe], accepted: AcceptedWarning | None, today: date
 ) -> LedgerItem:
     known = entry(item.id)
-    named = [*(known.cleared_by if known else ()), *(probe.id for probe in probes if item.id in probe.clears)]
-    clears = tuple(dict.fromkeys(named))
-    shown = item.evidence[0].text if item.evidence else ""
+    clearing = [*(known.cleared_by if known else ()), *(probe.id for probe in probes if item.id in probe.clears)]
+    clears = tuple(dict.fromkeys(clearing))
+    evidence = item.evidence[0].text if item.evidence else ""
     by = _cleared_by(clears, outcomes, {probe.id: probe.kind for probe in probes})
     reason = "" if by else _accepted(accepted, today)
     state = "cleared" if by else "accepted" if reason else "open"
-    return LedgerItem(id=item.id, title=item.title, state=state, by=by or reason, clears=clears, evidence=shown)
+    return LedgerItem(id=item.id, title=item.title, state=state, by=by or reason, clears=clears, evidence=evidence)
 
 
 def _cleared_by(clears: Sequence[str], outcomes: Mapping[str, Outcome], kinds: Mapping[str, str]) -> str:
-    """The probes that cleared a warning. Those of one kind stand for each other; every kind must have passed.
+    """Return the probes that cleared a warning. Within one kind, one passing probe is enough; every kind must pass.
 
-    So a warning that may cost accuracy and speed is not cleared by the speed alone.
+    A warning that may cost accuracy and speed is therefore not cleared by the speed probe alone.
     """
     groups: dict[str, list[str]] = {}
     for name in clears:
         groups.setdefault(kinds.get(name, name), []).append(name)
-    passed = []
+    cleared_by = []
     for group in groups.values():
-        found = [name for name in group if outcomes.get(name) is Outcome.PASS]
-        if not found or any(outcomes.get(name) is Outcome.FAIL for name in group):
+        passed = [name for name in group if outcomes.get(name) is Outcome.PASS]
+        if not passed or any(outcomes.get(name) is Outcome.FAIL for name in group):
             return ""
-        passed += found
-    return ", ".join(passed)
+        cleared_by += passed
+    return ", ".join(cleared_by)
 
 
 def _accepted(accepted: AcceptedWarning | None, today: date) -> str:
-    """The reason for which a person accepts a warning, as long as the day that goes with it has not passed."""
+    """Return the reason why a person accepts a warning; empty once its `until` day has passed."""
     if accepted is None or not accepted.reason or accepted.until < today.isoformat():
         return ""
     return f"{accepted.reason} (until {accepted.until})"

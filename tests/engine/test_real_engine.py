@@ -183,7 +183,7 @@ def test_a_frozen_engine_is_reported_in_bounded_time_and_recovers(cli: Cli) -> N
     validation = json.loads(frozen.stdout)
     verdicts = {item["id"]: item for item in validation["verdicts"]}
     assert (frozen.returncode, validation["level"]) == (1, "alive")
-    assert "the engine stands still" in verdicts["health"]["message"]
+    assert "the engine is stalled" in verdicts["health"]["message"]
     assert verdicts["known-answer"]["outcome"] == "skip"
     assert validation["seconds"] < 120  # one wait of /health (20 s) instead of one per request (240 s in this profile)
     assert cli.run("launch", "validate", outcome["run"]).returncode == 0

@@ -1,7 +1,7 @@
 """Intervals and comparisons for small samples: Wilson, bootstrap of medians, paired proportions, sample sizes.
 
-Pure arithmetic without numpy and without chance: the bootstrap draws from a seeded generator, so that the same
-measurements always give the same verdict. What the numbers mean is decided in `accuracy` and `performance`.
+Pure, deterministic arithmetic without numpy: the bootstrap draws from a seeded generator, so the same measurements
+always give the same verdict. `probes.accuracy` and `probes.speed` decide what the numbers mean.
 """
 
 from __future__ import annotations
@@ -26,19 +26,22 @@ class Interval(Struct, frozen=True, kw_only=True):
 
     @property
     def half_width(self) -> float:
-        """Half of the interval: how far off the estimate may be."""
+        """Half the width of the interval: the uncertainty of the estimate."""
         return (self.high - self.low) / 2
 
 
 def z_score(level: float = LEVEL) -> float:
-    """Two-sided quantile of the normal distribution: 1.96 for 0.95."""
+    """Return the two-sided quantile of the normal distribution: 1.96 for 0.95."""
     return NormalDist().inv_cdf(0.5 + level / 2)
 
 
 def wilson(successes: int, n: int, level: float = LEVEL) -> Interval:
-    """Wilson score interval of a proportion; 0..1 when n is 0. Holds its level at 0 and at n successes too."""
+    """Return the Wilson score interval of a proportion; 0..1 when n is 0. It keeps its level at 0 and n successes.
+
+    Raises ValueError unless 0 <= successes <= n.
+    """
     if not 0 <= successes <= n:
-        raise ValueError(f"{successes} successes of {n}")
+        raise ValueError(f"{successes} successes in {n} trials are impossible")
     if n == 0:
         return Interval(value=0.0, low=0.0, high=1.0)
     z, share = z_score(level), successes / n
@@ -50,7 +53,7 @@ def wilson(successes: int, n: int, level: float = LEVEL) -> Interval:
 
 
 def difference(first: tuple[int, int], second: tuple[int, int], level: float = LEVEL) -> Interval:
-    """`second` minus `first`, two independent proportions as (successes, n): Newcombe's hybrid of Wilson intervals."""
+    """Return `second` minus `first`, two independent proportions (successes, n): Newcombe's hybrid Wilson interval."""
     a, b = wilson(*first, level=level), wilson(*second, level=level)
     delta = b.value - a.value
     return Interval(
@@ -61,9 +64,10 @@ def difference(first: tuple[int, int], second: tuple[int, int], level: float = L
 
 
 def paired_difference(before: Sequence[bool], after: Sequence[bool], level: float = LEVEL) -> Interval:
-    """`after` minus `before` on the same questions: Agresti-Min, which adds half a count to each of the four cells.
+    """Return `after` minus `before` on the same questions: Agresti-Min, which adds 0.5 to each of the four cells.
 
-    Only questions answered differently carry information, so this is far narrower than `difference`.
+    Only questions answered differently carry information, so this interval is far narrower than that of `difference`.
+    Raises ValueError when the lengths differ.
     """
     if len(before) != len(after):
         raise ValueError(f"{len(before)} answers before, {len(after)} after: not the same questions")
@@ -79,16 +83,17 @@ def paired_difference(before: Sequence[bool], after: Sequence[bool], level: floa
 
 
 def questions_to_decide(share: float, gap: float, level: float = LEVEL) -> int | None:
-    """How many questions separate a proportion `share` from a bound that lies `gap` away; None when gap is 0.
+    """Return how many questions separate a proportion `share` from a bound at distance `gap`; None when gap is 0.
 
-    The Wilson half width at n is solved for by steps of a tenth, which is as exact as the guess of `share` deserves.
+    Also None above a million questions. n grows in steps of 10 % until the Wilson interval is narrow enough, which is
+    as precise as the estimate of `share` allows.
     """
     if abs(gap) < 1e-9:
         return None
     n = 10
     while n < 1_000_000:
-        here = wilson(round(share * n), n, level)
-        reach = here.value - here.low if gap > 0 else here.high - here.value
+        interval = wilson(round(share * n), n, level)
+        reach = interval.value - interval.low if gap > 0 else interval.high - interval.value
         if reach < abs(gap):
             return n
         n = ceil(n * 1.1)
@@ -96,7 +101,10 @@ def questions_to_decide(share: float, gap: float, level: float = LEVEL) -> int |
 
 
 def median_interval(samples: Sequence[float], level: float = LEVEL) -> Interval:
-    """Median with its bootstrap interval. One sample has an infinite interval: it says nothing about noise."""
+    """Return the median with its bootstrap interval; one sample has an infinite interval, as its noise is unknown.
+
+    Raises ValueError without samples.
+    """
     if not samples:
         raise ValueError("no samples")
     middle = median(samples)
@@ -106,7 +114,10 @@ def median_interval(samples: Sequence[float], level: float = LEVEL) -> Interval:
 
 
 def ratio_interval(base: Sequence[float], now: Sequence[float], level: float = LEVEL) -> Interval:
-    """Median of `now` over the median of `base` (1.0 = unchanged), with its bootstrap interval."""
+    """Return the median of `now` over the median of `base` (1.0 = unchanged), with its bootstrap interval.
+
+    Raises ValueError without samples, and when the median of `base` is not positive.
+    """
     if not base or not now:
         raise ValueError("no samples")
     if median(base) <= 0:
@@ -118,16 +129,19 @@ def ratio_interval(base: Sequence[float], now: Sequence[float], level: float = L
 
 
 def paired_ratio_interval(base: Sequence[float], now: Sequence[float], level: float = LEVEL) -> Interval:
-    """Median of `now[i] / base[i]` for pairs measured in turn: what drifts on both sides cancels out."""
+    """Return the median of `now[i] / base[i]` for pairs measured in turn: drift common to both sides cancels out.
+
+    Raises ValueError when the lengths differ, without samples, and when a sample of `base` is not positive.
+    """
     if len(base) != len(now):
-        raise ValueError(f"{len(base)} and {len(now)} samples are no pairs")
+        raise ValueError(f"{len(base)} and {len(now)} samples cannot be paired")
     if min(base, default=0.0) <= 0:
         raise ValueError("the base of a ratio must be positive")
     return median_interval([later / earlier for earlier, later in zip(base, now, strict=True)], level)
 
 
 def mean_interval(samples: Sequence[float], level: float = LEVEL) -> Interval:
-    """Mean with its bootstrap interval."""
+    """Return the mean with its bootstrap interval. Raises ValueError without samples."""
     if not samples:
         raise ValueError("no samples")
     mean = sum(samples) / len(samples)

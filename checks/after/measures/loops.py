@@ -1,7 +1,7 @@
-"""Loops in a text: a unit of any length repeated up to its end, and sentences that come again and again.
+"""Find loops in a text: a unit of any length repeated up to the end, and sentences that keep recurring.
 
 Exact and linear-time (the failure function of Knuth, Morris and Pratt on the reversed text), so a period may be one
-character or several paragraphs. Whether a loop is garbage depends on what repeats: see `_guilty`.
+character or several paragraphs. Whether a loop is garbage depends on what repeats: see `_is_garbage`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-LONGEST = 60_000  # characters looked at, from the end: a loop is always there
+LONGEST = 60_000  # characters examined, counted from the end, where a loop always is
 
 
 class Loop(Struct, frozen=True):
-    """`unit` comes `times` times (the last one possibly cut short); `share` is the part of the text that it covers."""
+    """`unit` repeats `times` times, the last one possibly cut short; `share` is the part of the text that it covers."""
 
     unit: str
     times: float
@@ -24,16 +24,16 @@ class Loop(Struct, frozen=True):
 
 
 def find_loop(text: str) -> Loop | None:
-    """The loop in which a text ends, if any that counts as garbage; blanks are compared as one blank."""
+    """Return the garbage loop at the end of a text, or else inside it; None without one. Whitespace is normalised."""
     words = re.sub(r"\s+", " ", text).strip()[-LONGEST:]
     if not words:
         return None
-    guilty = next((loop for loop in _tail_loops(words) if _guilty(loop)), None)
-    return guilty or _inner_loop(words)
+    tail = next((loop for loop in _tail_loops(words) if _is_garbage(loop)), None)
+    return tail or _inner_loop(words)
 
 
 def repeated_sentences(text: str) -> tuple[int, str] | None:
-    """(times, sentence) when one sentence of five or more words makes up most of a text; else None.
+    """Return (times, sentence) when one sentence of four or more words makes up most of a text; else None.
 
     Finds loops that drift: the same sentences in another order, or with a word changed between the repeats.
     """
@@ -43,7 +43,7 @@ def repeated_sentences(text: str) -> tuple[int, str] | None:
         sentence, count = Counter(sentences).most_common(1)[0]
         if count >= 4 and count * len(sentence) * 2 >= len(text):
             return count, sentence
-    return _poor_in_phrases(text)
+    return _few_phrases(text)
 
 
 def _is_sentence(part: str) -> bool:
@@ -51,8 +51,8 @@ def _is_sentence(part: str) -> bool:
     return len(words) >= 4 or (len(part) >= 10 and not part.isascii() and bool(words))
 
 
-def _poor_in_phrases(text: str) -> tuple[int, str] | None:
-    # words that stand free: names inside code repeat for good reasons
+def _few_phrases(text: str) -> tuple[int, str] | None:
+    # only words surrounded by whitespace: identifiers inside code repeat legitimately
     words = re.findall(r"(?<!\S)[^\W\d_]+(?=[.,;:!?]?(?:\s|\Z))", text.lower())
     if len(words) < 60:
         return None
@@ -64,23 +64,23 @@ def _poor_in_phrases(text: str) -> tuple[int, str] | None:
 
 
 def _tail_loops(text: str) -> list[Loop]:
-    """Loops at the end of the text, the one that reaches furthest back first."""
+    """Return the loops at the end of the text, the one that reaches furthest back first."""
     backwards = text[::-1]
     failure = _failure(backwards)
-    found: dict[int, int] = {}  # period → longest stretch
+    longest: dict[int, int] = {}  # period → longest stretch
     for index, border in enumerate(failure):
         length, period = index + 1, index + 1 - border
         if length >= 2 * period:
-            found[period] = max(found.get(period, 0), length)
+            longest[period] = max(longest.get(period, 0), length)
     loops = []
-    for period, length in found.items():
+    for period, length in longest.items():
         unit = text[len(text) - length :][:period]
         loops.append(Loop(unit=unit, times=length / period, share=length / len(text)))
     return sorted(loops, key=lambda loop: -loop.share)
 
 
 def _inner_loop(text: str) -> Loop | None:
-    """A word or short phrase repeated many times in the middle: a loop from which the model recovered."""
+    """Return a word or short phrase repeated many times in the middle: a loop from which the model recovered."""
     match = re.search(r"(?<!\w)((?:[^\W\d_]+\W{1,2}){1,4}?)\1{9,}", text)
     if match is None:
         return None
@@ -98,18 +98,18 @@ def _failure(text: Sequence[str]) -> list[int]:
     return failure
 
 
-def _guilty(loop: Loop) -> bool:
-    """Whether a repetition is garbage. Letters repeat rarely in good text; digits and signs repeat in every table."""
+def _is_garbage(loop: Loop) -> bool:
+    """Return whether a loop is garbage. Letters seldom repeat in good text; digits and signs repeat in every table."""
     size, times, whole = len(loop.unit), loop.times, loop.share >= 0.9
     length, letters = size * times, sum(1 for character in loop.unit if character.isalpha())
     if not letters:
-        # a row of zeros, a table without content: only when there is nothing else, or no end of it
+        # a row of zeros, a table without content: garbage only when it is the whole text or very long
         return (whole and times >= 8 and length >= 16) or (times >= 20 and length >= 1200)
     if whole:
-        # "true true true" ends without its blank: 2.9 times
+        # "true true true" ends without its space: 2.9 times
         return (times >= 2.8 and length >= 9) or (times >= 2.5 and length >= 80)
     if size >= 200:
         return times >= 2 and letters * 4 >= size
-    # refrains and rows of equal cells end; a loop does not
+    # refrains and rows of equal cells are short; a loop goes on
     least = 3 if size >= 40 else 4 if size >= 20 else 6
     return times >= least and length >= (110 if size >= 20 else 60) and letters * 3 >= size

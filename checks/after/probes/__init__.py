@@ -1,1 +1,1 @@
-"""What is asked of a running server, and how each reply is judged."""
+"""The probes: the requests that are sent to a running server, and how each reply is judged."""

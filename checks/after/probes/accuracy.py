@@ -1,7 +1,7 @@
-"""Accuracy on small bundled sets: answers out of text, score with interval, and a verdict that knows its own limits.
+"""Accuracy on small bundled sets: extract answers from text, score them with an interval, and judge the score.
 
-Never a bare percentage: against a wish or a baseline it is pass, fail, or inconclusive with the number of questions
-that would decide. Failed requests and answers without a token are failures. The sets lie in `knowledge/accuracy`.
+Never a bare percentage: against a limit or a baseline the verdict is pass, fail, or inconclusive with the number of
+questions that would decide. Failed requests and empty answers are failures. The sets are in `knowledge/accuracy`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MARGIN = 0.05
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """One question with its one right answer: an integer as text, or a letter."""
+    """One question with its one correct answer: an integer as text, or a letter."""
 
     id: str
     question: str
@@ -39,7 +39,7 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class AccuracySet(Struct, frozen=True, kw_only=True):
-    """A set of questions, how to ask them and how to read the answers."""
+    """A set of questions, the form in which they are sent, and how the answers are read."""
 
     id: str
     title: str
@@ -48,14 +48,14 @@ class AccuracySet(Struct, frozen=True, kw_only=True):
     kind: str  # integer or letter
     instruction: str
     max_tokens: int
-    chance: float  # score of a guesser
+    chance: float  # score of random guessing, a share
     examples: tuple[tuple[str, str], ...]  # for the few-shot form
     questions: tuple[Question, ...]
 
 
 @cache
 def load_set(name: str, root: Path = SETS) -> AccuracySet:
-    """A bundled set by its name. Raises YamlError."""
+    """Return a bundled set by its name. Raises YamlError when its file is malformed."""
     node = read(root / f"{name}.yaml", f"accuracy/{name}.yaml")
     node.mapping(["title", "source", "licence", "kind", "instruction", "max_tokens", "chance", "examples"])
     lines = (root / f"{name}.jsonl").read_text("utf-8").splitlines()
@@ -75,17 +75,17 @@ def load_set(name: str, root: Path = SETS) -> AccuracySet:
 
 
 def accuracy(probe: Probe, context: Context) -> Script:
-    """All questions of a set at once; the sender keeps to the server's concurrency."""
+    """Send all questions of a set in one wave; the sender keeps to the server's concurrency."""
     chosen = load_set(probe.text("set"))
-    own = context.expect.accuracy.get(chosen.id, AccuracyExpect())
-    questions = chosen.questions[: own.n or probe.count("n", len(chosen.questions))]
-    tokens = own.max_tokens or chosen.max_tokens
+    expected = context.expect.accuracy.get(chosen.id, AccuracyExpect())
+    questions = chosen.questions[: expected.n or probe.count("n", len(chosen.questions))]
+    tokens = expected.max_tokens or chosen.max_tokens
     few_shot = probe.text("form", "chat") == "few-shot" or not context.expect.chat
     answers: Sequence[Answer] = ()
     if not few_shot:
-        # all at once: one sent ahead would cost as long as all others together where the server takes them all
+        # no trial request first: where the server runs all questions concurrently, it would double the time
         answers = yield [_chat(context, chosen, item, tokens) for item in questions]
-        few_shot = all(lacks_template(answer) for answer in answers)  # refused at once, nothing was generated
+        few_shot = all(lacks_template(answer) for answer in answers)  # rejected immediately, nothing was generated
     if few_shot:
         answers = yield [_few_shot(chosen, item, tokens) for item in questions]
     return judge(probe, context, chosen, questions, answers)
@@ -94,30 +94,30 @@ def accuracy(probe: Probe, context: Context) -> Script:
 def judge(
     probe: Probe, context: Context, chosen: AccuracySet, questions: Sequence[Question], answers: Sequence[Answer]
 ) -> Measured:
-    """Score the answers and compare the score with what is expected."""
+    """Score the answers and judge the score against the baseline, the profile's limit or chance."""
     right = [
         answer.ok and read_answer(_final(answer), chosen.kind) == item.answer
         for item, answer in zip(questions, answers, strict=True)
     ]
     failed = [answer for answer in answers if not answer.ok]
-    mute = [answer for answer in answers if answer.ok and not answer.said.strip()]
+    empty = [answer for answer in answers if answer.ok and not answer.said.strip()]
     cut = sum(1 for answer in answers if answer.ok and answer.finish == "length")
     score = wilson(sum(right), len(right))
     figures: dict[str, float | str] = {
         "score": round(score.value, 4), "low": round(score.low, 4), "high": round(score.high, 4), "n": len(right),
-        "failed_requests": len(failed), "empty_answers": len(mute), "cut_short": cut,
+        "failed_requests": len(failed), "empty_answers": len(empty), "cut_short": cut,
     }  # fmt: skip
-    shown = f"{sum(right)} of {len(right)} right, {score.value:.0%} ({score.low:.0%} to {score.high:.0%})"
-    if failed or mute:
-        outcome, message = Outcome.FAIL, f"{len(failed)} requests failed, {len(mute)} answers are empty; {shown}"
-        evidence = [quote(answer) for answer in (*failed, *mute)[:3]]
+    shown = f"{sum(right)} of {len(right)} correct, {score.value:.0%} ({score.low:.0%} to {score.high:.0%})"
+    if failed or empty:
+        outcome, message = Outcome.FAIL, f"{len(failed)} requests failed, {len(empty)} answers are empty; {shown}"
+        evidence = [quote(answer) for answer in (*failed, *empty)[:3]]
     else:
         before = [bool(item) for item in context.samples(probe.id, "right")]
         outcome, message = _judge_score(context, chosen, right, before)
         message = f"{shown}; {message}"
         evidence = _wrong(questions, answers, right) if outcome is not Outcome.PASS else []
     if cut * 5 > len(answers):
-        message += f"; {cut} answers were cut at the token limit (raise expect.accuracy.{chosen.id}.max_tokens)"
+        message += f"; {cut} answers were cut off at the token limit (raise `expect.accuracy.{chosen.id}.max_tokens`)"
     return Measured(
         verdict=verdict(probe.id, outcome, message, evidence, **figures),
         samples={"right": tuple(float(item) for item in right)},
@@ -125,22 +125,23 @@ def judge(
 
 
 def read_answer(text: str, kind: str) -> str | None:
-    """The final answer in a text: the last number, or the chosen letter; None when there is none."""
+    """Return the final answer in a text: the last integer, or the chosen letter; None when there is none."""
     marked = re.findall(r"(?:####|\\boxed\{|answer(?: is|:)?)[\s*$:({]*([-−]?[\w,.]+)", text, re.IGNORECASE)
     if kind == "letter":
         candidates = [item for item in marked if re.fullmatch(r"[A-D][.,]?", item)]
-        alone = re.findall(r"(?<![\w'])\(?([A-D])(?:[).:,*]|\s|\Z)", text)
-        chosen = candidates[-1] if candidates else alone[0] if alone else None
+        letters = re.findall(r"(?<![\w'])\(?([A-D])(?:[).:,*]|\s|\Z)", text)
+        chosen = candidates[-1] if candidates else letters[0] if letters else None
         return chosen[0] if chosen else None
     numbers = [number for item in marked if (number := _integer(item)) is not None]
     if numbers:
         return numbers[-1]
-    found = [number for item in re.findall(r"[-−]?\d[\d,]*(?:\.\d+)?", text) if (number := _integer(item)) is not None]
-    return found[-1] if found else None
+    digits = re.findall(r"[-−]?\d[\d,]*(?:\.\d+)?", text)
+    numbers = [number for item in digits if (number := _integer(item)) is not None]
+    return numbers[-1] if numbers else None
 
 
 def against(before: Sequence[bool], right: Sequence[bool], margin: float = MARGIN) -> tuple[Outcome, str]:
-    """A score against its baseline. `margin` is the loss that is accepted, as a share of all questions."""
+    """Judge a score against its baseline. `margin` is the accepted loss, as a share of all questions."""
     paired = len(before) == len(right)
     change = (
         paired_difference(before, right) if paired else difference((sum(before), len(before)), (sum(right), len(right)))
@@ -152,34 +153,34 @@ def against(before: Sequence[bool], right: Sequence[bool], margin: float = MARGI
         return Outcome.FAIL, f"{shown}: worse by more than {margin:.0%}"
     room = abs(change.value + margin)
     need = ceil(len(right) * (change.half_width / room) ** 2) if room > 0.002 else None
-    more = f"about {need} questions would decide" if need else "no number of questions decides at the margin itself"
-    return Outcome.INCONCLUSIVE, f"{shown}, margin {margin:.0%}: {more}"
+    advice = f"about {need} questions would decide" if need else "exactly at the margin, no number would decide"
+    return Outcome.INCONCLUSIVE, f"{shown}, margin {margin:.0%}: {advice}"
 
 
 def against_limit(score: Interval, n: int, least: float) -> tuple[Outcome, str]:
-    """A score of `n` questions against the least that is expected, a share."""
+    """Judge a score over `n` questions against the expected minimum `least`, a share."""
     if score.low >= least:
-        return Outcome.PASS, f"at least {least:.0%} are expected"
+        return Outcome.PASS, f"expected at least {least:.0%}"
     if score.high < least:
-        return Outcome.FAIL, f"at least {least:.0%} are expected"
+        return Outcome.FAIL, f"expected at least {least:.0%}"
     need = questions_to_decide(score.value, score.value - least)
-    more = f"about {max(need, n + 1)} questions would decide" if need else "the score is the limit itself"
-    return Outcome.INCONCLUSIVE, f"at least {least:.0%} are expected: {more}"
+    advice = f"about {max(need, n + 1)} questions would decide" if need else "the score is exactly at the limit"
+    return Outcome.INCONCLUSIVE, f"expected at least {least:.0%}: {advice}"
 
 
 def _judge_score(
     context: Context, chosen: AccuracySet, right: Sequence[bool], before: Sequence[bool]
 ) -> tuple[Outcome, str]:
-    own = context.expect.accuracy.get(chosen.id, AccuracyExpect())
-    margin = or_default(own.margin, MARGIN)
+    expected = context.expect.accuracy.get(chosen.id, AccuracyExpect())
+    margin = or_default(expected.margin, MARGIN)
     score = wilson(sum(right), len(right))
     if before:
         return against(before, right, margin)
-    if own.at_least is not None:
-        return against_limit(score, len(right), own.at_least)
+    if expected.at_least is not None:
+        return against_limit(score, len(right), expected.at_least)
     if score.low <= chosen.chance:
         return Outcome.FAIL, f"no better than guessing ({chosen.chance:.0%})"
-    return Outcome.SKIP, "recorded, there is nothing to compare it with"
+    return Outcome.SKIP, "recorded only: there is no baseline and no `at-least` to compare it with"
 
 
 def _final(answer: Answer) -> str:

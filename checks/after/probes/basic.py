@@ -1,7 +1,7 @@
-"""Scripts of the smoke probes: is it ready, is it the right model, are short answers right, repeatable and sane.
+"""Scripts of the smoke probes: is the server ready, is it the right model, are short answers correct and repeatable?
 
-Each is a generator: it yields waves of requests, is sent the answers, returns a verdict. Few tokens on purpose: the
-whole suite must fit into ten seconds. Deeper questions are in `probe_deep` and `probe_features`.
+Each script is a generator: it yields waves of requests, receives the answers and returns a verdict. The probes use few
+tokens because the whole suite must fit into ten seconds. Deeper probes are in `deep` and `features`.
 """
 
 from __future__ import annotations
@@ -27,47 +27,50 @@ COMMON_WORDS = frozenset(
 
 
 def health(probe: Probe, _: Context) -> Script:
-    """/health: 200 says that a scheduler moves tokens, and nothing about what they are."""
+    """Probe /health: 200 proves that a scheduler produces tokens, but not that the tokens are right."""
     [answer] = yield [HEALTH]
     if answer.ok:
-        return verdict(probe.id, Outcome.PASS, f"/health answers 200 after {answer.seconds:.1f} s")
+        return verdict(probe.id, Outcome.PASS, f"/health returned 200 after {answer.seconds:.1f} s")
     if answer.status == 503:
-        # 503 after 20 s (SGLANG_HEALTH_CHECK_TIMEOUT) is a scheduler that stands still, at once a running warm-up
-        why = stands_still(answer) or "/health answers 503: still warming up, or shutting down"
+        # 503 after 20 s (SGLANG_HEALTH_CHECK_TIMEOUT) is a stalled scheduler; an immediate 503 is a running warm-up
+        why = stands_still(answer) or "/health returned 503: the server is still warming up, or shutting down"
         return verdict(probe.id, Outcome.FAIL, why, [quote(answer)])
     if why := stands_still(answer):
         return verdict(probe.id, Outcome.FAIL, why, [quote(answer)])
-    return failed_requests(probe.id, [answer]) or verdict(probe.id, Outcome.ERROR, "unreachable")
+    return failed_requests(probe.id, [answer]) or verdict(probe.id, Outcome.ERROR, "the server is unreachable")
 
 
 def names_model(probe: Probe, context: Context) -> Script:
-    """/v1/models lists the expected name. Chat takes any name, so a wrong one shows nowhere else."""
+    """Check that /v1/models lists the expected name. Chat accepts any name, so a wrong one shows nowhere else."""
     [answer] = yield [Ask(path="/v1/models", timeout=HEALTH.timeout)]
     if bad := failed_requests(probe.id, [answer]):
         return bad
     items = answer.body.get("data") if isinstance(answer.body, Mapping) else None
     names = [str(item.get("id")) for item in items or () if isinstance(item, Mapping)]
-    wanted = context.expect.model or context.server.model
+    expected = context.expect.model or context.server.model
     if not names:
         return verdict(probe.id, Outcome.FAIL, "/v1/models lists no model", [quote(answer)])
-    if wanted and wanted not in names:
-        message = f"/v1/models lists {', '.join(names)}, not {wanted}: another model, or another name, is served"
+    if expected and expected not in names:
+        message = f"/v1/models lists {', '.join(names)}, not {expected}: the server has another model or model name"
         return verdict(probe.id, Outcome.FAIL, message, [quote(answer)])
-    return verdict(probe.id, Outcome.PASS, f"serves {wanted or names[0]}")
+    return verdict(probe.id, Outcome.PASS, f"serves {expected or names[0]}")
 
 
 def known_answer(probe: Probe, context: Context) -> Script:
-    """Questions every usable model answers, greedy; each must hold an accepted word and end by itself."""
-    own = context.expect.known_answer
-    if own is False:
-        return verdict(probe.id, Outcome.SKIP, "the profile says that this model is too weak for it")
-    questions = own or _questions(probe)
+    """Ask questions that every usable model answers, greedily; each answer must contain an accepted word.
+
+    The probe also fails when no answer ends before the token limit.
+    """
+    expected = context.expect.known_answer
+    if expected is False:
+        return verdict(probe.id, Outcome.SKIP, "the profile declares this model too weak (`known-answer: false`)")
+    questions = expected or _questions(probe)
     tokens = probe.count("max_tokens", 32)
     answers = yield [chat(context, item.prompt, tokens) for item in questions]
     if any(lacks_template(answer) for answer in answers):
         answers = yield [generate(as_completion(item.prompt), tokens, stop=["\n"]) for item in questions]
     if any(_only_thought(answer) for answer in answers):
-        # thoughts used up the tokens: not garbage, only too short
+        # reasoning used up the tokens: the limit was too low, the output is not garbage
         answers = yield [chat(context, item.prompt, probe.count("thinking_tokens", 1024)) for item in questions]
     return _judge_known(probe, questions, answers)
 
@@ -88,17 +91,18 @@ def _judge_known(probe: Probe, questions: Sequence[Question], answers: Sequence[
     if not wrong:
         endless = [quote(answer) for answer in answers if answer.finish == "length"]
         if len(endless) == len(answers):
-            message = "right, but no answer ends by itself: the end-of-sequence token is not recognised"
+            message = "correct, but no answer ends before the token limit: the end-of-sequence token is not recognised"
             return verdict(probe.id, Outcome.FAIL, message, endless)
-        return verdict(probe.id, Outcome.PASS, f"{right} of {right} right", [quote(answers[0])], right=right)
+        return verdict(probe.id, Outcome.PASS, f"{right} of {right} correct", [quote(answers[0])], right=right)
     if all(answer.finish == "length" and not answer.text for answer in answers):
-        return verdict(probe.id, Outcome.INCONCLUSIVE, "all tokens went into thoughts", wrong, right=right)
+        message = "the model spent all tokens on reasoning and gave no answer"
+        return verdict(probe.id, Outcome.INCONCLUSIVE, message, wrong, right=right)
     message = f"{len(wrong)} of {len(questions)} known answers are wrong"
     return verdict(probe.id, Outcome.FAIL, message, wrong, right=right, asked=len(questions))
 
 
 def greedy_repeat(probe: Probe, _: Context) -> Script:
-    """The same greedy prompt twice must give the same tokens, or part at a token that was a near tie."""
+    """Send one greedy prompt twice: the tokens must be the same, or first differ at a near tie."""
     ask = generate(probe.text("prompt"), probe.count("max_tokens", 16), logprobs=True)
     first, second = yield [ask, ask]
     if first.status == 400 and second.status == 400:
@@ -109,27 +113,29 @@ def greedy_repeat(probe: Probe, _: Context) -> Script:
         return bad
     result = agreement(first, second)
     if result.equal:
-        return verdict(probe.id, Outcome.PASS, f"{result.of} equal tokens", same=result.same)
+        return verdict(probe.id, Outcome.PASS, f"both answers have the same {result.of} tokens", same=result.same)
     evidence = [quote(first), quote(second)]
     if result.near_tie:
-        message = f"parts at token {result.same + 1}, where two tokens were about as likely: within rounding"
+        message = f"the answers differ from token {result.same + 1} on, a near tie between two tokens: rounding"
         return verdict(probe.id, Outcome.PASS, message, evidence, same=result.same)
-    message = f"two greedy answers to one prompt part after {result.same} of {result.of}"
+    message = f"two greedy answers to one prompt differ after {result.same} of {result.of} tokens"
     return verdict(probe.id, Outcome.FAIL, message, evidence, same=result.same)
 
 
 def limits(probe: Probe, _: Context) -> Script:
-    """max_tokens, stop strings, finish reasons and token counts are what was asked for."""
+    """Check that max_tokens, stop strings, finish reasons and token counts match the request."""
     prompt, tokens = probe.text("prompt"), probe.count("max_tokens", 12)
     [free] = yield [generate(prompt, tokens, ignore_eos=True)]
     if bad := failed_requests(probe.id, [free]) or garbage(probe, [free]):
         return bad
     if free.finish != "length" or free.completion_tokens != tokens:
-        message = f"max_new_tokens {tokens} gave {free.completion_tokens} tokens, finish reason {free.finish or 'none'}"
+        finish = free.finish or "none"
+        message = f"max_new_tokens {tokens} produced {free.completion_tokens} tokens, finish reason {finish}"
         return verdict(probe.id, Outcome.FAIL, message, [quote(free)])
     stop = _stop_word(free.text)
     if stop is None:
-        return verdict(probe.id, Outcome.INCONCLUSIVE, "the answer holds no word to stop at", [quote(free)])
+        message = "the answer contains no word that could serve as a stop string"
+        return verdict(probe.id, Outcome.INCONCLUSIVE, message, [quote(free)])
     [stopped] = yield [generate(prompt, tokens, ignore_eos=True, stop=[stop])]
     if bad := failed_requests(probe.id, [stopped]):
         return bad
@@ -137,7 +143,7 @@ def limits(probe: Probe, _: Context) -> Script:
 
 
 def _stop_word(text: str) -> str | None:
-    """A word from the second half of a text, that does not come earlier."""
+    """Return a word from the second half of a text that does not occur earlier; None without one."""
     for match in list(re.finditer(r"\w+", text))[1:]:
         if match.start() * 2 >= len(text) and text.find(match[0]) == match.start():
             return match[0]
@@ -147,16 +153,18 @@ def _stop_word(text: str) -> str | None:
 def _judge_stop(probe: Probe, free: Answer, stopped: Answer, stop: str) -> Verdict:
     evidence = [quote(free), quote(stopped)]
     if stop in stopped.text:
-        return verdict(probe.id, Outcome.FAIL, f"stop string {stop!r} is ignored", evidence)
+        return verdict(probe.id, Outcome.FAIL, f"the stop string {stop!r} is ignored", evidence)
     if stopped.finish == "stop" and free.text.startswith(stopped.text.rstrip()):
-        return verdict(probe.id, Outcome.PASS, "length and stop limits hold", evidence)
+        return verdict(probe.id, Outcome.PASS, "the token limit and the stop string are respected", evidence)
     if not free.text.startswith(stopped.text.rstrip()):
-        return verdict(probe.id, Outcome.INCONCLUSIVE, "the second answer went another way", evidence)
-    return verdict(probe.id, Outcome.FAIL, f"stopped at {stop!r} with finish reason {stopped.finish!r}", evidence)
+        message = "the second answer differs before the stop string"
+        return verdict(probe.id, Outcome.INCONCLUSIVE, message, evidence)
+    message = f"stopped at {stop!r} with finish reason {stopped.finish!r} instead of 'stop'"
+    return verdict(probe.id, Outcome.FAIL, message, evidence)
 
 
 def stream_equals_plain(probe: Probe, context: Context) -> Script:
-    """A streamed answer, put together, equals the plain one; the stream ends and does not drip."""
+    """Check that a streamed answer, joined, equals the plain one, and that it reaches the minimum decode rate."""
     prompt, tokens = probe.text("prompt"), probe.count("max_tokens", 24)
     pair = [chat(context, prompt, tokens), chat(context, prompt, tokens, stream=True)]
     plain, streamed = yield pair
@@ -170,38 +178,39 @@ def stream_equals_plain(probe: Probe, context: Context) -> Script:
         return bad
     result = agreement(plain, streamed)
     if result.equal:
-        return verdict(probe.id, Outcome.PASS, f"{len(streamed.times)} events put together equal the plain answer")
-    # a near tie cannot be told without log-probabilities: a second pair shows which answers are stable
+        return verdict(probe.id, Outcome.PASS, f"{len(streamed.times)} joined events equal the plain answer")
+    # a near tie is not recognisable without log-probabilities: a second pair shows whether the answers are stable
     plain_again, streamed_again = yield pair
     if plain_again.said != plain.said or streamed_again.said != streamed.said:
-        message = "greedy answers differ among themselves, so plain and streamed cannot be compared"
+        message = "repeated greedy answers differ, so plain and streamed answers cannot be compared"
         return verdict(probe.id, Outcome.INCONCLUSIVE, message, [quote(plain), quote(streamed)])
-    message = f"streamed and plain answers part after {result.same} of {result.of}, twice"
+    message = f"streamed and plain answers differ at position {result.same + 1} of {result.of}, twice"
     return verdict(probe.id, Outcome.FAIL, message, [quote(plain), quote(streamed)], same=result.same)
 
 
 def _judge_stream(probe: Probe, context: Context, plain: Answer, streamed: Answer) -> Verdict | None:
-    floor = context.expect.speed.floor
-    if rate := _drip(streamed, floor):
-        message = f"the stream drips: {rate:.2f} tok/s, below the floor of {floor:g}"
+    minimum = context.expect.speed.floor
+    if rate := _rate_below(streamed, minimum):
+        message = f"the decode rate of the stream is {rate:.2f} tok/s, below the minimum of {minimum:g}"
         return verdict(probe.id, Outcome.FAIL, message, [quote(streamed)], decode_tok_s=round(rate, 3))
     if streamed.finish == plain.finish or streamed.said != plain.said:
         return None
-    message = f"finish reason {streamed.finish or 'none'} streamed, {plain.finish or 'none'} plain"
+    message = f"finish reason is {streamed.finish or 'none'} when streamed, but {plain.finish or 'none'} when plain"
     return verdict(probe.id, Outcome.FAIL, message, [quote(plain), quote(streamed)])
 
 
-def _drip(streamed: Answer, floor: float) -> float | None:
+def _rate_below(streamed: Answer, minimum: float) -> float | None:
+    """Return the decode rate in tok/s when it is below the minimum, else None."""
     if len(streamed.times) < 3:
         return None
     received = (streamed.completion_tokens or len(streamed.times)) - 1
     span = streamed.times[-1] - streamed.times[0]
     rate = received / span if span > 0 else float("inf")
-    return rate if rate < floor else None
+    return rate if rate < minimum else None
 
 
 def prose(probe: Probe, context: Context) -> Script:
-    """A free-form answer is readable text: not degenerate, in the prompt's script, with common English words."""
+    """Check that a free answer is language: not degenerate, in the prompt's script, with common English words."""
     prompt, tokens = probe.text("prompt"), probe.count("max_tokens", 40)
     [answer] = yield [chat(context, prompt, tokens)]
     if lacks_template(answer):
@@ -212,16 +221,16 @@ def prose(probe: Probe, context: Context) -> Script:
     share = sum(1 for word in words if word in COMMON_WORDS) / len(words) if words else 0.0
     least = or_default(context.expect.common_words, probe.number("common_words", 0.15))
     if len(words) >= 12 and share < least:
-        message = f"no English: {share:.0%} of {len(words)} words are common ones, {least:.0%} are expected"
+        message = f"not English: {share:.0%} of {len(words)} words are common English words, expected {least:.0%}"
         return verdict(probe.id, Outcome.FAIL, message, [quote(answer)], common_words=round(share, 3))
     if len(words) < 4 and least > 0:
-        return verdict(probe.id, Outcome.FAIL, f"only {len(words)} words", [quote(answer)])
+        return verdict(probe.id, Outcome.FAIL, f"the answer has only {len(words)} words", [quote(answer)])
     message = f"{len(words)} words of plausible language"
     return verdict(probe.id, Outcome.PASS, message, [quote(answer)], common_words=round(share, 3))
 
 
 def logprobs(probe: Probe, context: Context) -> Script:
-    """Log-probabilities of plain English are finite, not flat, and as high as a trained model makes them."""
+    """Check that the log-probabilities of plain English are finite, not flat, and as high as in a trained model."""
     ask = generate(probe.text("prompt"), probe.count("max_tokens", 4), logprobs=True)
     payload = {**(ask.payload or {}), "logprob_start_len": 0}
     [answer] = yield [Ask(path=ask.path, payload=payload)]
@@ -232,14 +241,15 @@ def logprobs(probe: Probe, context: Context) -> Script:
         return bad
     values = answer.prompt_logprobs
     if not values and not answer.logprobs:
-        return verdict(probe.id, Outcome.FAIL, "no log-probabilities came back although asked for", [quote(answer)])
+        message = "the reply contains no log-probabilities although the request asked for them"
+        return verdict(probe.id, Outcome.FAIL, message, [quote(answer)])
     problems = _prompt_problems(values) + (judge_logprobs(answer.logprobs) if answer.logprobs else [])
     if problems:
         return verdict(probe.id, Outcome.FAIL, problems[0].message, _shown(problems, answer))
     nll = -sum(value for value in values if value is not None) / len(values) if values else 0.0
     most = or_default(context.expect.prompt_nll, probe.number("prompt_nll", 6.0))
     if nll > most:
-        message = f"plain English surprises the model: {nll:.2f} nats per token, at most {most:g} are usual"
+        message = f"plain English is too unlikely to the model: {nll:.2f} nats per token, expected at most {most:g}"
         return verdict(probe.id, Outcome.FAIL, message, prompt_nll=round(nll, 4))
     return verdict(probe.id, Outcome.PASS, f"{nll:.2f} nats per token on plain English", prompt_nll=round(nll, 4))
 
@@ -247,17 +257,17 @@ def logprobs(probe: Probe, context: Context) -> Script:
 def _prompt_problems(values: Sequence[float | None]) -> list[Problem]:
     if not values:
         return []
-    # a text of many words is never equally surprising at each
+    # equal values stay a fault, as no text is equally likely at every token; `prompt_nll` limits the mean
     return [problem for problem in judge_logprobs(values) if "near-uniform" not in problem.message]
 
 
 def accepted(text: str, words: Sequence[str]) -> bool:
-    """Whether a text holds one of the accepted words as a whole word, in any case."""
+    """Return whether a text contains one of the accepted words as a whole word, ignoring case."""
     return any(re.search(rf"(?<!\w){re.escape(str(word))}(?!\w)", text, re.IGNORECASE) for word in words)
 
 
 def garbage_of(answer: Answer, prompt_script: str | None = None) -> list[Problem]:
-    """Problems of one answer, judged with everything that came with it."""
+    """Return the problems of one answer, judged with its finish reason, token ids and log-probabilities."""
     if answer.tool_calls and not answer.said:
         return []
     return judge_text(
@@ -270,7 +280,7 @@ def garbage_of(answer: Answer, prompt_script: str | None = None) -> list[Problem
 
 
 def garbage(probe: Probe, answers: Sequence[Answer], script: str | None = None) -> Verdict | None:
-    """The verdict when some answer is degenerate; None when none is."""
+    """Return the FAIL verdict for the first degenerate answer; None when every answer is sane."""
     for answer in answers:
         if problems := garbage_of(answer, script):
             message = f"degenerate output: {problems[0].message}"

@@ -1,7 +1,7 @@
-"""What probes know besides the replies: the server as it describes itself, what the profile expects, the baseline.
+"""The context of a probe: the server as /server_info describes it, the profile's expectations, and the baseline.
 
-Parsed once at the edge from `/server_info`, the profile's `expect` mapping (`expectations`) and a stored validation;
-the probes see only typed values.
+Parsed once from `/server_info`, the profile's `expect` mapping (`expectations`) and a stored validation, so that the
+probes use only typed values. Replies to requests are `exchange.Answer`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ LARGEST_CONCURRENCY = 64
 
 
 class Server(Struct, frozen=True, kw_only=True):
-    """The server in its own words (`/server_info`). None or empty where it does not tell."""
+    """The server as `/server_info` describes it; None or empty where the release does not report a value."""
 
     model: str = ""
     version: str = ""
     generates: bool = True
-    running: int | None = None  # requests it decodes at once, over all data-parallel ranks
+    running: int | None = None  # requests decoded concurrently, summed over all data-parallel ranks
     ranks: int = 1  # data-parallel ranks
     context: int | None = None  # tokens, prompt and answer together
     chunk: int | None = None  # chunked prefill size in tokens
@@ -34,7 +34,7 @@ class Server(Struct, frozen=True, kw_only=True):
     adapters: tuple[str, ...] = ()
     speculative: str = ""  # algorithm, empty when off
     spec_steps: int | None = None
-    spec_drafts: int | None = None  # draft tokens verified at once, the root included
+    spec_drafts: int | None = None  # draft tokens per verify step, the root included
     metrics: bool = False
     info: Mapping[str, Any] = field(default_factory=dict)
 
@@ -47,23 +47,23 @@ class Baseline(Struct, frozen=True, kw_only=True):
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """Everything a probe may look at."""
+    """Everything a probe may use besides the replies."""
 
     server: Server
     suite: str = "smoke"
     expect: Expect = Expect()
     baseline: Baseline | None = None
-    live_baseline: bool = False  # a second server is up, to be measured in turn with this one
-    live_running: int | None = None  # requests that one decodes at once, where it tells
+    live_baseline: bool = False  # a second server, the live baseline, is up and measured in turn with this one
+    live_running: int | None = None  # requests the live baseline decodes concurrently, where it reports that
 
     @property
     def model(self) -> str:
-        """The name to put into requests."""
+        """The model name that requests contain."""
         return self.expect.model or self.server.model or "default"
 
     @property
     def concurrency(self) -> int:
-        """Most requests in flight at once: what the server decodes together, never more."""
+        """The most requests in flight: at most what the server decodes concurrently, and at most 64."""
         allowed = min(self.server.running or 8, LARGEST_CONCURRENCY)
         return max(1, min(self.expect.concurrency or allowed, allowed))
 
@@ -73,12 +73,12 @@ class Context(Struct, frozen=True, kw_only=True):
         return self.expect.timeout or (30.0 if self.suite in ("smoke", "soak") else 120.0)
 
     def samples(self, probe: str, name: str) -> tuple[float, ...]:
-        """Samples of the baseline; empty when there are none."""
+        """Return the baseline's samples of a probe; empty when there are none."""
         return self.baseline.samples.get(probe, {}).get(name, ()) if self.baseline else ()
 
 
 def parse_server(info: Mapping[str, Any]) -> Server:
-    """`/server_info` (older: `/get_server_info`) of any release from 0.4.10 on."""
+    """Parse the `/server_info` (older: `/get_server_info`) of any release from 0.4.10 on."""
     states = info.get("internal_states")
     state = states[0] if isinstance(states, list) and states and isinstance(states[0], Mapping) else {}
     per_rank = _int(state.get("effective_max_running_requests_per_dp"))
@@ -92,7 +92,7 @@ def parse_server(info: Mapping[str, Any]) -> Server:
         generates=not info.get("is_embedding"),
         running=running,
         ranks=ranks,
-        # max_req_input_len leaves room for the answer; context_length is null unless it was given
+        # max_req_input_len leaves room for the answer; context_length is null unless the flag was set
         context=_int(info.get("max_req_input_len")) or _int(info.get("context_length")),
         chunk=chunk if chunk and chunk > 0 else None,
         page=_int(info.get("page_size")) or 1,
@@ -110,7 +110,7 @@ def parse_server(info: Mapping[str, Any]) -> Server:
 
 
 def parse_baseline(data: Mapping[str, Any] | None) -> Baseline | None:
-    """A stored validation (`validation.as_dict`) as a baseline."""
+    """Parse a stored validation (`validation.as_dict`) as a baseline; None when it is empty."""
     if not data:
         return None
     figures = {str(item["id"]): dict(item.get("figures") or {}) for item in data.get("verdicts") or () if "id" in item}

@@ -1,7 +1,7 @@
-"""What travels between a probe and whoever sends its requests: Ask out, Answer in, Verdict at the end.
+"""The interface between a probe and the sender of its requests: Ask out, Answer in, Verdict at the end.
 
-A probe is a script: a generator that yields waves of Asks, is sent the Answers in the same order, and returns a
-Verdict (or Measured). It is pure; `launcher.client.probing` sends the asks. Parsing of replies is in `probe_replies`.
+A probe is a script: a generator that yields waves of Asks, receives the Answers in the same order, and returns a
+Verdict (or Measured). It is pure; `launcher.client.probing` sends the requests, and `replies` parses the replies.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from checks.vocabulary import Evidence, Outcome, Verdict
 
 
 class Ask(Struct, frozen=True, kw_only=True):
-    """One request. A payload of None is a GET. Only asks with a payload count against the server's concurrency."""
+    """One request. A payload of None is a GET. Only requests with a payload count against the server's concurrency."""
 
     path: str
     payload: Mapping[str, Any] | None = None
     stream: bool = False
-    timeout: float = 0.0  # seconds for the whole reply; 0 = what the run allows
-    cut_after: int = 0  # close the stream after so many events; 0 = read to the end
+    timeout: float = 0.0  # seconds for the whole reply; 0: the timeout of the run
+    cut_after: int = 0  # close the stream after this many events; 0: read to the end
     pause: float = 0.0  # seconds to wait before sending
-    lane: int = -1  # asks of one lane go one after the other, each when the one before has ended; -1: all at once
-    baseline: bool = False  # goes to the live baseline server (Context.live_baseline), not to the one under test
+    lane: int = -1  # requests of one lane are sent sequentially, each after the previous reply; -1: no lane, concurrent
+    baseline: bool = False  # send it to the live baseline server (Context.live_baseline), not to the one under test
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """What came back, in one shape for every route. Absent things are empty."""
+    """One reply, in the same shape for every route. A missing value is empty, or None for a count."""
 
     path: str
     status: int = 0  # 0: no HTTP status was received
-    error: str = ""  # why there is no usable reply: refused, timeout, broken or bad JSON, in words
+    error: str = ""  # why there is no usable reply, as a message: connection refused, timeout, bad JSON ...
     fault: str = ""  # the kind of `error`: refused, unreachable, forbidden, timeout, broken, unreadable, halted
     body: Any = None  # parsed JSON; for a stream the last event
     raw: str = ""  # start of the body as text, for evidence
@@ -44,23 +44,23 @@ class Answer(Struct, frozen=True, kw_only=True):
     completion_tokens: int | None = None
     cached_tokens: int | None = None
     ids: tuple[int, ...] = ()
-    logprobs: tuple[float | None, ...] = ()  # of the generated tokens; None stands for what JSON could not hold (NaN)
+    logprobs: tuple[float | None, ...] = ()  # of the generated tokens; None where JSON could not represent it (NaN)
     prompt_ids: tuple[int, ...] = ()
     prompt_logprobs: tuple[float | None, ...] = ()  # without the first token, which has none
     meta: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
-    began: float = 0.0  # of a stream: when it was sent, on the sender's clock
-    times: tuple[float, ...] = ()  # of a stream: seconds since sending, one for each event that brought output
-    counts: tuple[int, ...] = ()  # of a stream: tokens received up to each of `times`, where the route tells
+    began: float = 0.0  # of a stream: the time of sending, on the sender's clock
+    times: tuple[float, ...] = ()  # of a stream: seconds since sending, one for each event with output
+    counts: tuple[int, ...] = ()  # of a stream: tokens received up to each of `times`, where the route reports them
 
     @property
     def ok(self) -> bool:
-        """A 200 that could be read and was not given up by the engine."""
+        """Whether the reply is a readable 200 that the engine did not abort."""
         return self.status == 200 and not self.error and self.finish != "abort"
 
     @property
     def said(self) -> str:
-        """Everything the model produced: reasoning, then answer."""
+        """Everything that the model produced: the reasoning, then the answer."""
         return self.reasoning + self.text
 
 
@@ -68,7 +68,7 @@ Wave: TypeAlias = Sequence[Ask]
 
 
 class Measured(Struct, frozen=True, kw_only=True):
-    """A verdict together with the samples behind it, which a later run compares itself with."""
+    """A verdict with the samples behind it, which a later run can be compared with."""
 
     verdict: Verdict
     samples: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
@@ -81,12 +81,12 @@ Script: TypeAlias = Generator[Wave, Sequence[Answer], Judged]
 def verdict(
     probe: str, outcome: Outcome, message: str, evidence: Sequence[Evidence] = (), /, **figures: float | str
 ) -> Verdict:
-    """A Verdict of probe id `probe`; its seconds are filled in by the sender."""
+    """Return a Verdict for the probe id `probe`; the sender fills in its seconds."""
     return Verdict(id=probe, outcome=outcome, message=message, evidence=tuple(evidence), figures=figures)
 
 
 def quote(answer: Answer, limit: int = 160) -> Evidence:
-    """One line that shows what came back, cut to `limit` characters."""
+    """Return one line that shows the reply, cut to `limit` characters."""
     shown = answer.error or (repr(answer.said) if answer.said else " ".join(answer.raw.split()) or "(nothing)")
     status = f"HTTP {answer.status}: " if answer.status not in (0, 200) else ""
     finish = f" [finish: {answer.finish}]" if answer.finish else ""
@@ -95,7 +95,7 @@ def quote(answer: Answer, limit: int = 160) -> Evidence:
 
 
 def error_text(answer: Answer) -> str:
-    """What the server says is wrong, out of any of its error shapes."""
+    """Return the server's error message, whichever error shape the reply uses."""
     data = answer.body
     if isinstance(data, Mapping):
         return error_message(data.get("error", data))
@@ -103,23 +103,23 @@ def error_text(answer: Answer) -> str:
 
 
 def error_message(error: Any) -> str:
-    """The sentence in an error object."""
+    """Return the message in an error object."""
     return str(error.get("message", error)) if isinstance(error, Mapping) else str(error)
 
 
 def failed_requests(probe: str, answers: Sequence[Answer]) -> Verdict | None:
-    """The verdict when some request brought no usable reply; None when all did. A failed request is a failure."""
+    """Return the FAIL verdict when a request got no usable reply; None when every request got one."""
     bad = [answer for answer in answers if not answer.ok]
     if not bad:
         return None
     first = next((answer for answer in bad if answer.fault == "halted"), bad[0])
-    if first.fault == "halted":  # one reason for all, and no reply to show
+    if first.fault == "halted":  # all requests have the same reason, and there is no reply to quote
         return verdict(probe, Outcome.FAIL, first.error, failed_requests=len(bad), requests=len(answers))
     what = first.error or ("aborted by the engine" if first.finish == "abort" else f"HTTP {first.status}")
     if isinstance(first.body, Mapping) and first.status >= 400:
         what += f": {error_text(first)[:160]}"
     if first.path == "/generate" and first.status in (404, 405, 501):
-        what += ", there is no /generate: this is no SGLang server, or a proxy does not pass it on"
+        what += "; /generate is missing: this is not an SGLang server, or a proxy does not forward the route"
     count = f"{len(bad)} of {len(answers)} requests failed: " if len(answers) > 1 else "the request failed: "
     return verdict(
         probe,

@@ -1,4 +1,4 @@
-"""The expectations of a profile as typed records. What may be written, and how it is parsed, is `expectations`."""
+"""The expectations of a profile as typed records. `expectations` defines the allowed keys and parses them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from msgspec import Struct, field
 
 
 class Question(Struct, frozen=True):
-    """A question that replaces the built-in ones of known-answer."""
+    """A question that replaces the built-in questions of the known-answer probe."""
 
     prompt: str
     accept: tuple[str | int | float, ...]
 
 
 class DeeperTask(Struct, frozen=True, kw_only=True):
-    """A task for another harness; `program` empty: the first that is installed."""
+    """A task for an external eval harness; an empty `program` means the first installed harness."""
 
     program: str = field(default="", name="with")
     n: int | None = None  # most questions
@@ -24,23 +24,23 @@ class DeeperTask(Struct, frozen=True, kw_only=True):
 
 
 class AccuracyExpect(Struct, frozen=True, kw_only=True):
-    """What one bundled set must reach."""
+    """What one bundled accuracy set must reach."""
 
-    at_least: float | None = None  # share that the score's interval must reach
-    margin: float | None = None  # loss against the baseline that is accepted
+    at_least: float | None = None  # share that the lower bound of the score must reach
+    margin: float | None = None  # accepted loss against the baseline, a share
     n: int | None = None
     max_tokens: int | None = None
 
 
 class AcceptanceExpect(Struct, frozen=True, kw_only=True):
-    """Mean tokens per verify step of speculative decoding."""
+    """The accepted range of the mean accept length: tokens per verify step of speculative decoding."""
 
     at_least: float | None = None
     at_most: float | None = None
 
 
 class SpeedExpect(Struct, frozen=True, kw_only=True):
-    """What the speed is judged by, and how it is measured."""
+    """How the speed is measured, and its limits."""
 
     decode_at_least: float | None = None  # tok/s of a single stream
     ttft_at_most: float | None = None  # seconds to the first token
@@ -52,20 +52,20 @@ class SpeedExpect(Struct, frozen=True, kw_only=True):
 
 
 class FingerprintExpect(Struct, frozen=True, kw_only=True):
-    """How far the numbers of a fixed prompt may move from the baseline's."""
+    """How far the log-probabilities of a fixed prompt may move from the baseline's."""
 
     kl_at_most: float | None = None  # nats per token
 
 
 class AcceptedWarning(Struct, frozen=True, kw_only=True):
-    """A warning of the log that a person accepts, until a day (ISO)."""
+    """A warning of the log that a person accepts until a day (ISO date)."""
 
     reason: str = ""
     until: str = ""
 
 
 class Expect(Struct, frozen=True, kw_only=True):
-    """The expectations of one profile, every value of its type. None: the probe's own default holds."""
+    """The expectations of one profile as typed values. None means that the probe's default applies."""
 
     suite: str = "smoke"
     ready_within: float = 3600.0  # seconds
@@ -94,5 +94,5 @@ T = TypeVar("T", int, float)
 
 
 def or_default(value: T | None, default: T) -> T:
-    """An expectation, or what holds without one. Zero is an expectation."""
+    """Return an expectation, or the default when it is None. Zero is an expectation."""
     return default if value is None else value

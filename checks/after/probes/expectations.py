@@ -1,7 +1,8 @@
-"""What `expect` of a profile may hold: one table of keys, types and meanings, and its parser (the record is `expect`).
+"""The keys allowed in a profile's `expect`: one table of keys, types and meanings, and its parser.
 
-The editor schema (`launcher.profile.editor_schema`) is made from the same table. Probes read the record; the launcher
-reads what concerns the course of a launch (suite, ready-within, baseline, soak, deeper).
+`expect` defines the resulting records. The editor schema (`launcher.profile.editor_schema`) is built from the same
+table. Probes read the record; the launcher reads the keys that steer a launch (suite, ready-within, baseline, soak,
+deeper).
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class ExpectError(ValueError):
-    """The profile's `expect` holds something that is not understood."""
+    """The profile's `expect` contains an unknown key or an invalid value."""
 
 
 class Kind(StrEnum):
-    """What a value is."""
+    """The type of a value, in the words of error messages."""
 
     TEXT = "a text"
-    WORD = "one of the words"
+    WORD = "an allowed word"
     FLAG = "true or false"
-    COUNT = "a whole number from 1"
+    COUNT = "a whole number, 1 or more"
     NUMBER = "a number, 0 or more"
     SHARE = "a share from 0 to 1"
-    COUNTS = "a list of whole numbers from 1"
+    COUNTS = "a list of whole numbers, 1 or more"
     TEXTS = "a list of texts"
     DURATION = "a duration: 30s, 10m, 1h30m"
     QUESTIONS = "a list of {prompt, accept: [..]}, or false"
@@ -47,17 +48,17 @@ class Kind(StrEnum):
 
 
 class Key(Struct, frozen=True):
-    """One key, spelled with hyphens; underscores are taken as well."""
+    """One key, spelled with hyphens; the parser accepts underscores as well."""
 
     kind: Kind
     text: str
     parts: Mapping[str, Key] = field(default_factory=dict)
     words: tuple[str, ...] = ()
-    folder: str = ""  # of the knowledge; the names are those of its files
+    folder: str = ""  # a knowledge folder; the names of its files are the allowed names
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that are known, where there is a folder of them."""
+        """The allowed names: the files in `folder`; empty without a folder."""
         return _names(self.folder) if self.folder else ()
 
 
@@ -66,56 +67,56 @@ def _names(folder: str) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (KNOWLEDGE / folder).glob("*.yaml")))
 
 
-_AT_LEAST = Key(Kind.SHARE, "score that its interval must reach")
-_N = Key(Kind.COUNT, "most questions")
+_AT_LEAST = Key(Kind.SHARE, "share that the lower bound of the score must reach")
+_N = Key(Kind.COUNT, "most questions to ask")
 
 KEYS: Mapping[str, Key] = {
-    "suite": Key(Kind.WORD, "probes that are asked (default smoke)", words=SUITES),
-    "ready-within": Key(Kind.NUMBER, "seconds to get ready (default 3600)"),
-    "baseline": Key(Kind.TEXT, "name of a baseline, or a run, that every launch is compared with"),
-    "soak": Key(Kind.DURATION, "how long to go on probing once validated: 30s, 10m, 1h30m"),
-    "deeper": Key(Kind.NAMED, "tasks for another harness on this machine", {
-        "with": Key(Kind.WORD, "the harness (default: the first that is installed)", words=("sgl-eval", "lm-eval")),
+    "suite": Key(Kind.WORD, "suite of probes to run (default smoke)", words=SUITES),
+    "ready-within": Key(Kind.NUMBER, "seconds the server may take to become ready (default 3600)"),
+    "baseline": Key(Kind.TEXT, "name of the baseline, or run, that every launch is compared with"),
+    "soak": Key(Kind.DURATION, "how long to continue probing after the validation: 30s, 10m, 1h30m"),
+    "deeper": Key(Kind.NAMED, "tasks for an external eval harness on this machine", {
+        "with": Key(Kind.WORD, "the harness (default: the first installed one)", words=("sgl-eval", "lm-eval")),
         "n": _N, "at-least": _AT_LEAST,
     }),
-    "also": Key(Kind.TEXTS, "ids of probes that are run although the suite does not hold them", folder="probes"),
-    "skip": Key(Kind.TEXTS, "ids of probes that are not run; a skipped probe did not pass", folder="probes"),
-    "model": Key(Kind.TEXT, "name that /v1/models must list (default: served_model_name of the server)"),
+    "also": Key(Kind.TEXTS, "ids of further probes to run that are not in the suite", folder="probes"),
+    "skip": Key(Kind.TEXTS, "ids of probes to skip; a skipped probe does not count as passed", folder="probes"),
+    "model": Key(Kind.TEXT, "name that /v1/models must list (default: the server's served_model_name)"),
     "chat": Key(Kind.FLAG, "false for a base model without a chat template: probes then use /generate"),
-    "thinking": Key(Kind.FLAG, "true lets a reasoning model think in the probes (default false)"),
-    "known-answer": Key(Kind.QUESTIONS, "in place of the built-in questions; false: the model is too weak for any"),
-    "timeout": Key(Kind.NUMBER, "seconds one request may take (default 30 for smoke and soak, 120 for the others)"),
-    "concurrency": Key(Kind.COUNT, "most requests in flight at once (default: what the server allows, at most 64)"),
-    "prompt-nll": Key(Kind.NUMBER, "largest surprise of plain English, nats per token (default 6)"),
+    "thinking": Key(Kind.FLAG, "true enables reasoning in the probes (default false)"),
+    "known-answer": Key(Kind.QUESTIONS, "questions instead of the built-in ones; false: the model is too weak for any"),
+    "timeout": Key(Kind.NUMBER, "seconds one request may take (default 30 for smoke and soak, else 120)"),
+    "concurrency": Key(Kind.COUNT, "most requests in flight (default: the server's limit, at most 64)"),
+    "prompt-nll": Key(Kind.NUMBER, "largest negative log-likelihood of plain English, nats per token (default 6)"),
     "common-words": Key(Kind.SHARE, "share of common English words in prose (default 0.15; 0 for other languages)"),
-    "accuracy": Key(Kind.NAMED, "bundled sets and what is expected of them", {
-        "at-least": _AT_LEAST, "margin": Key(Kind.SHARE, "loss against the baseline that is accepted (default 0.05)"),
-        "n": _N, "max-tokens": Key(Kind.COUNT, "tokens an answer may have"),
+    "accuracy": Key(Kind.NAMED, "bundled accuracy sets and the scores expected on them", {
+        "at-least": _AT_LEAST, "margin": Key(Kind.SHARE, "accepted loss against the baseline, a share (default 0.05)"),
+        "n": _N, "max-tokens": Key(Kind.COUNT, "most tokens of an answer"),
     }, folder="accuracy"),
-    "acceptance": Key(Kind.PARTS, "tokens per verify step of speculative decoding, bonus token included", {
-        "at-least": Key(Kind.NUMBER, "least mean"), "at-most": Key(Kind.NUMBER, "largest mean"),
+    "acceptance": Key(Kind.PARTS, "accept length of speculative decoding: tokens per verify step, with bonus token", {
+        "at-least": Key(Kind.NUMBER, "smallest accepted mean"), "at-most": Key(Kind.NUMBER, "largest accepted mean"),
     }),
-    "speed": Key(Kind.PARTS, "what the speed is judged by, and how it is measured", {
-        "decode-at-least": Key(Kind.NUMBER, "tok/s of a single stream"),
-        "ttft-at-most": Key(Kind.NUMBER, "seconds to the first token"),
-        "margin": Key(Kind.NUMBER, "loss against the baseline that is accepted, a share (default 0.05)"),
-        "repeats": Key(Kind.COUNT, "single streams that are measured (default 5)"),
-        "tokens": Key(Kind.COUNT, "tokens of a measured stream"),
+    "speed": Key(Kind.PARTS, "how the speed is measured, and its limits", {
+        "decode-at-least": Key(Kind.NUMBER, "minimum tok/s of a single stream"),
+        "ttft-at-most": Key(Kind.NUMBER, "maximum seconds to the first token"),
+        "margin": Key(Kind.NUMBER, "accepted loss against the baseline, a share (default 0.05)"),
+        "repeats": Key(Kind.COUNT, "number of single streams to measure (default 5)"),
+        "tokens": Key(Kind.COUNT, "tokens of each measured stream"),
         "floor": Key(Kind.NUMBER, "minimum decode rate of any stream, tok/s (default 1)"),
-        "concurrency": Key(Kind.COUNTS, "numbers of streams at once (default 4, 16 and what the server allows)"),
+        "concurrency": Key(Kind.COUNTS, "concurrent streams to measure (default 4, 16 and the server's limit)"),
     }),
-    "fingerprint": Key(Kind.PARTS, "numbers of a fixed prompt against the baseline", {
-        "kl-at-most": Key(Kind.NUMBER, "nats per token (default 0.03)"),
+    "fingerprint": Key(Kind.PARTS, "log-probabilities of a fixed prompt against the baseline's", {
+        "kl-at-most": Key(Kind.NUMBER, "largest KL divergence, nats per token (default 0.03)"),
     }),
 }  # fmt: skip
-# Not for profiles: what the profile's own `accept` becomes on its way to the probes.
+# Not written in profiles: the launcher passes the profile's `accept` to the probes under this key.
 _INNER = {"accept-warnings": Key(Kind.NAMED, "warning id → {reason, until}", {
     "reason": Key(Kind.TEXT, ""), "until": Key(Kind.TEXT, ""),
 })}  # fmt: skip
 
 
 def parse_expect(expect: Mapping[str, Any]) -> Expect:
-    """The expectations as written in a profile → the record. Raises ExpectError for what is not understood."""
+    """Parse the `expect` mapping of a profile. Raises ExpectError for an unknown key or an invalid value."""
     plain = _parts(expect, {**KEYS, **_INNER}, "expect")
     if "soak" in plain:
         plain["soak"] = duration(plain["soak"])
@@ -126,7 +127,7 @@ def parse_expect(expect: Mapping[str, Any]) -> Expect:
 
 
 def duration(text: object) -> float:
-    """Seconds of `90`, `30s`, `10m`, `1h30m`. Raises ExpectError."""
+    """Return the seconds of a duration such as `90`, `30s`, `10m` or `1h30m`. Raises ExpectError if it is invalid."""
     written = str(text).strip()
     parts = re.findall(r"([\d.]+)([smhd]?)", written)
     try:
@@ -138,15 +139,15 @@ def duration(text: object) -> float:
 
 
 def _parts(values: Mapping[str, Any], keys: Mapping[str, Key], where: str) -> dict[str, Any]:
-    found = {}
+    parsed = {}
     for name, value in values.items():
         spelled = str(name).replace("_", "-")
         if spelled not in keys:
             raise ExpectError(f"unknown key `{name}` in `{where}`: {did_you_mean(spelled, keys)}")
         if value is None:
-            continue  # as if it were not there
-        found[spelled.replace("-", "_")] = _value(value, keys[spelled], f"{where}.{spelled}")
-    return found
+            continue  # null is the same as a missing key
+        parsed[spelled.replace("-", "_")] = _value(value, keys[spelled], f"{where}.{spelled}")
+    return parsed
 
 
 def _value(value: Any, key: Key, where: str) -> Any:
@@ -161,9 +162,9 @@ def _value(value: Any, key: Key, where: str) -> Any:
             return {name: _named(part, key, f"{where}.{name}") for name, part in value.items()}
         case _ if fits(value, key):
             return value
-    wanted = f"{key.kind} ({', '.join(key.words or key.parts)})" if key.words or key.parts else str(key.kind)
+    allowed = f"{key.kind} ({', '.join(key.words or key.parts)})" if key.words or key.parts else str(key.kind)
     hint = f"; {did_you_mean(str(value), key.words)}" if key.words else ""
-    raise ExpectError(f"`{where}: {value}` is not {wanted}{hint}")
+    raise ExpectError(f"`{where}: {value}` is not {allowed}{hint}")
 
 
 def _named(part: Any, key: Key, where: str) -> dict[str, Any]:
@@ -171,7 +172,7 @@ def _named(part: Any, key: Key, where: str) -> dict[str, Any]:
 
 
 def fits(value: Any, key: Key) -> bool:
-    """Whether a single value is of its kind. A number is one, no text that looks like one."""
+    """Return whether a single value has the key's kind. Text that looks like a number is not a number."""
     match key.kind:
         case Kind.WORD:
             return value in key.words

@@ -1,6 +1,6 @@
-"""Scripts that compare numbers and answers with a baseline run of the same model: same weights, another engine setting.
+"""Scripts that compare log-probabilities and answers with a baseline run of the same weights under other settings.
 
-Log-probabilities of a fixed text are a finer measure than words: KL per token over the most likely tokens tells a
+Log-probabilities of a fixed text are a finer measure than words: KL per token over the most likely tokens separates a
 harmless change of kernel (about 0.001 nats) from a lost scale (tenths). Greedy answers show what users would see.
 """
 
@@ -27,7 +27,7 @@ Row = Mapping[int, float]  # token id → log-probability of the most likely tok
 
 
 def fingerprint(probe: Probe, context: Context) -> Script:
-    """KL divergence per token between the baseline and now, over the top tokens at each position of a fixed text."""
+    """Measure the KL divergence per token from the baseline over the top tokens at each position of a fixed text."""
     keep = probe.count("top", 8)
     ask = generate(probe.text("prompt") + " " + long_text(probe.count("tokens", 120), 5), 1, logprobs=True)
     payload = {**(ask.payload or {}), "logprob_start_len": 0, "top_logprobs_num": keep}
@@ -42,39 +42,39 @@ def fingerprint(probe: Probe, context: Context) -> Script:
     samples = _flatten(rows)
     before = stored_rows(context.baseline.samples.get(probe.id, {}) if context.baseline else {})
     if not before:
-        message = f"{len(rows)} positions recorded, there is nothing to compare them with"
+        message = f"{len(rows)} positions recorded only: there is no baseline to compare them with"
         return Measured(verdict=verdict(probe.id, Outcome.SKIP, message), samples=samples)
     return Measured(verdict=judge_rows(probe, context, before, rows), samples=samples)
 
 
 def judge_rows(probe: Probe, context: Context, before: Sequence[Row], now: Sequence[Row]) -> Verdict:
-    """The verdict on two sets of top log-probabilities of the same text."""
+    """Return the verdict on two sets of top log-probabilities of the same text."""
     if len(before) != len(now):
-        message = f"{len(before)} positions in the baseline, {len(now)} now: another tokenizer"
+        message = f"the text has {len(before)} positions in the baseline, {len(now)} now: the tokenizer differs"
         return verdict(probe.id, Outcome.FAIL, message)
     divergences = [kl(old, new) for old, new in zip(before, now, strict=True)]
-    found = mean_interval(divergences)
+    mean = mean_interval(divergences)
     swapped = sum(1 for old, new in zip(before, now, strict=True) if max(old, key=lambda i: old[i]) not in new)
     most = or_default(context.expect.fingerprint.kl_at_most, probe.number("kl_at_most", 0.03))
-    message = f"KL {found.value:.4f} nats per token ({found.low:.4f} to {found.high:.4f}), at most {most:g} is accepted"
+    message = f"KL {mean.value:.4f} nats per token ({mean.low:.4f} to {mean.high:.4f}), at most {most:g} is accepted"
     outcome = Outcome.INCONCLUSIVE
-    if found.high <= most:
+    if mean.high <= most:
         outcome = Outcome.PASS
-    elif found.low > most:
+    elif mean.low > most:
         outcome = Outcome.FAIL
-    return verdict(probe.id, outcome, message, kl=round(found.value, 5), lost_tops=swapped, positions=len(now))
+    return verdict(probe.id, outcome, message, kl=round(mean.value, 5), lost_tops=swapped, positions=len(now))
 
 
 def kl(old: Row, new: Row) -> float:
-    """KL(old ‖ new) in nats over the tokens listed in `old`, the rest of the mass taken as one more token.
+    """Return KL(old ‖ new) in nats over the tokens in `old`, treating the remaining probability as one more token.
 
-    A token that `new` does not list is given the least that it lists, which makes the figure a lower bound.
+    A token missing from `new` gets the smallest log-probability that `new` lists, so the result is a lower bound.
     """
-    floor = min(new.values())
+    smallest = min(new.values())
     rest_old, rest_new = 1.0, 1.0
     total = 0.0
     for token, value in old.items():
-        other = new.get(token, floor)
+        other = new.get(token, smallest)
         total += exp(value) * (value - other)
         rest_old -= exp(value)
         rest_new -= exp(other)
@@ -84,7 +84,7 @@ def kl(old: Row, new: Row) -> float:
 
 
 def read_rows(items: Any) -> list[Row]:
-    """`input_top_logprobs` of a reply: [logprob, id, text] of the likeliest tokens at each position that has any."""
+    """Parse a reply's `input_top_logprobs`: [logprob, id, text] of the likeliest tokens; skips empty positions."""
     rows: list[Row] = []
     for item in items or ():
         row = {
@@ -98,7 +98,7 @@ def read_rows(items: Any) -> list[Row]:
 
 
 def greedy_baseline(probe: Probe, context: Context) -> Script:
-    """The same greedy prompts as in the baseline give the same tokens, up to a stated share."""
+    """Check that the baseline's greedy prompts give the same tokens again, up to a tolerated share."""
     prompts, tokens = short_prompts()[: probe.count("prompts", 12)], probe.count("max_tokens", 24)
     answers = yield [generate(prompt, tokens, logprobs=True) for prompt in prompts]
     if bad := failed_requests(probe.id, answers) or garbage(probe, answers):
@@ -109,23 +109,25 @@ def greedy_baseline(probe: Probe, context: Context) -> Script:
         samples[f"logprobs_{index}"] = tuple(0.0 if item is None else item for item in answer.logprobs)
     before = stored_answers(context.baseline.samples.get(probe.id, {}) if context.baseline else {}, len(prompts))
     if not any(answer.ids for answer in before):
-        message = f"{len(prompts)} answers recorded, there is nothing to compare them with"
+        message = f"{len(prompts)} answers recorded only: there is no baseline to compare them with"
         return Measured(verdict=verdict(probe.id, Outcome.SKIP, message), samples=samples)
     return Measured(verdict=judge_answers(probe, before, answers), samples=samples)
 
 
 def judge_answers(probe: Probe, before: Sequence[Answer], now: Sequence[Answer]) -> Verdict:
-    """The verdict on greedy answers to the same prompts, then and now."""
+    """Return the verdict on greedy answers to the same prompts, in the baseline and now."""
     results = [agreement(old, new) for old, new in zip(before, now, strict=True)]
-    parted = [index for index, result in enumerate(results) if not result.close]
-    share, tolerance = len(parted) / len(results), probe.number("tolerance", 0.1)
-    message = f"{len(parted)} of {len(results)} greedy answers differ from the baseline, {tolerance:.0%} are tolerated"
+    differing = [index for index, result in enumerate(results) if not result.close]
+    share, tolerance = len(differing) / len(results), probe.number("tolerance", 0.1)
+    message = (
+        f"{len(differing)} of {len(results)} greedy answers differ from the baseline; {tolerance:.0%} is tolerated"
+    )
     outcome = Outcome.PASS if share <= tolerance else Outcome.FAIL if share > 3 * tolerance else Outcome.INCONCLUSIVE
-    return verdict(probe.id, outcome, message, [quote(now[index]) for index in parted[:3]], parted=share)
+    return verdict(probe.id, outcome, message, [quote(now[index]) for index in differing[:3]], parted=share)
 
 
 def stored_answers(samples: Samples, count: int) -> list[Answer]:
-    """The answers of a baseline, as `greedy_baseline` stores them; empty ones where there are none."""
+    """Return `count` answers of a baseline as `greedy_baseline` stores them; missing answers are empty."""
     return [
         Answer(
             path="baseline",
@@ -137,7 +139,7 @@ def stored_answers(samples: Samples, count: int) -> list[Answer]:
 
 
 def stored_rows(samples: Samples) -> list[Row]:
-    """The rows of a baseline, as `fingerprint` stores them."""
+    """Return the rows of a baseline as `fingerprint` stores them."""
     ids, values = samples.get("ids", ()), samples.get("logprobs", ())
     rows: list[Row] = []
     start = 0

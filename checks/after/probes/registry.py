@@ -1,8 +1,7 @@
-"""Probes: knowledge files → typed entries, and the table that says which script judges which kind.
+"""Load probes from knowledge files, and map each kind of probe to its script.
 
-A probe is data (`knowledge/probes/<slug>.yaml`); its `kind` names a script below, a pure generator of requests that
-ends in a Verdict. Sending is `launcher.client.probing`; what is asked is in the modules of the table; which `params` a
-kind takes is `params`.
+A probe is data (`knowledge/probes/<slug>.yaml`); its `kind` names a script in the table below, a pure generator of
+requests that returns a Verdict. `launcher.client.probing` sends the requests; `params` lists what each kind takes.
 """
 
 from __future__ import annotations
@@ -52,18 +51,18 @@ KINDS: Mapping[str, Callable[[Probe, Context], Script]] = {
 
 @cache
 def probes(root: Path = PROBES) -> tuple[Probe, ...]:
-    """Every probe, in the order of level and id. Raises YamlError for the first malformed file."""
-    found = [load(path) for path in sorted(root.glob("*.yaml"))]
-    return tuple(sorted(found, key=lambda probe: (LEVELS.index(probe.level), probe.alone, probe.id)))
+    """Return every probe, ordered by level, exclusive ones last, then id. Raises YamlError for a malformed file."""
+    loaded = [load(path) for path in sorted(root.glob("*.yaml"))]
+    return tuple(sorted(loaded, key=lambda probe: (LEVELS.index(probe.level), probe.alone, probe.id)))
 
 
 def of_suite(suite: str, root: Path = PROBES) -> tuple[Probe, ...]:
-    """The probes of one suite."""
+    """Return the probes of one suite."""
     return tuple(probe for probe in probes(root) if suite in probe.suites)
 
 
 def load(path: Path) -> Probe:
-    """One probe from its file. Raises YamlError."""
+    """Return the probe in a knowledge file. Raises YamlError when the file is malformed."""
     node = read(path, f"probes/{path.name}")
     node.mapping(["title", "why", "kind", "level", "suites", "alone", "params", "clears"])
     kind, clears = _one_of(node.need("kind"), tuple(KINDS)), node.get("clears")
@@ -81,7 +80,7 @@ def load(path: Path) -> Probe:
 
 
 def script(probe: Probe, context: Context) -> Script:
-    """The requests of a probe, as a generator that ends in its judgement."""
+    """Return the script of a probe: a generator of requests that returns the verdict."""
     return KINDS[probe.kind](probe, context)
 
 

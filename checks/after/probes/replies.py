@@ -1,6 +1,6 @@
-"""HTTP replies of SGLang → Answer: /generate, /v1/chat/completions, /v1/completions, plain and streamed.
+"""Parse HTTP replies of SGLang into Answers: /generate, /v1/chat/completions, /v1/completions, plain and streamed.
 
-Field names are the same in every release from 0.4.10 on; what is missing stays empty. No judgement here.
+Field names are the same in every release from 0.4.10 on; a missing field stays empty. The probes judge the answers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SHOWN = 400  # characters of a body kept as evidence
 
 
 def parse_reply(path: str, status: int, body: bytes, seconds: float) -> Answer:
-    """The answer in one whole body."""
+    """Return the answer in a complete reply body; an unreadable body becomes an `error`."""
     raw = body.decode("utf-8", "replace")
     answer = Answer(path=path, status=status, raw=raw[:SHOWN], seconds=seconds)
     if status != 200:
@@ -28,16 +28,16 @@ def parse_reply(path: str, status: int, body: bytes, seconds: float) -> Answer:
     try:
         data = json.loads(raw)
     except ValueError as error:
-        return replace(answer, error=f"the reply is no JSON: {error}", fault="unreadable")
+        return replace(answer, error=f"the reply is not valid JSON: {error}", fault="unreadable")
     return _fill(replace(answer, body=data), data)
 
 
 def parse_events(
     path: str, status: int, events: Sequence[tuple[float, bytes]], seconds: float, *, cut: bool = False
 ) -> Answer:
-    """The answer put together from SSE `data:` lines, each with the seconds since the request was sent.
+    """Join SSE `data:` lines, each with the seconds since the request was sent, into one answer.
 
-    `cut` says that we closed the stream ourselves, so that a missing end is no fault.
+    `cut` means that the client closed the stream deliberately, so a missing end is not a fault.
     """
     raw = b"\n".join(line for _, line in events[:3]).decode("utf-8", "replace")
     answer = Answer(path=path, status=status, raw=raw[:SHOWN], seconds=seconds)
@@ -51,10 +51,10 @@ def parse_events(
         try:
             chunks.append((when, json.loads(line)))
         except ValueError as error:
-            return replace(answer, error=f"an event is no JSON: {error}", fault="unreadable")
-    told = next((chunk["error"] for _, chunk in chunks if isinstance(chunk, Mapping) and "error" in chunk), None)
-    if told is not None:
-        return replace(answer, error=f"an error inside the stream: {error_message(told)}", fault="broken")
+            return replace(answer, error=f"a stream event is not valid JSON: {error}", fault="unreadable")
+    reported = next((chunk["error"] for _, chunk in chunks if isinstance(chunk, Mapping) and "error" in chunk), None)
+    if reported is not None:
+        return replace(answer, error=f"the stream reports an error: {error_message(reported)}", fault="broken")
     if not chunks:
         return replace(answer, error="the stream ended without an event", fault="broken")
     whole = _join_generate(answer, chunks) if path == "/generate" else _join_openai(answer, chunks)
@@ -64,7 +64,7 @@ def parse_events(
 
 
 def failure(path: str, fault: str, message: str, seconds: float) -> Answer:
-    """The answer that never came. `fault` is refused, timeout or broken."""
+    """Return the answer for a request without a reply. `fault` is a kind listed at `Answer.fault`."""
     return Answer(path=path, error=message, fault=fault, seconds=seconds)
 
 
@@ -146,7 +146,7 @@ def _join_generate(answer: Answer, chunks: Sequence[tuple[float, Any]]) -> Answe
 
 
 def _incremental(last: Mapping[str, Any], texts: Sequence[str]) -> bool:
-    """Whether each event holds only what is new (`--incremental-streaming-output`) instead of everything so far."""
+    """Return whether each event contains only new output (`--incremental-streaming-output`), not all output so far."""
     ids, count = last.get("output_ids"), _int((last.get("meta_info") or {}).get("completion_tokens"))
     if isinstance(ids, list) and count is not None:
         return len(ids) < count

@@ -1,8 +1,8 @@
-"""Speed: decode rate, time to first token, gaps between tokens, throughput; judged against wishes and a baseline.
+"""Measure the speed (decode rate, time to first token, token gaps, throughput); judge it against limits and a baseline.
 
-Measured from streams with a warm-up thrown away; every figure is a median with its interval, every comparison names
-the smallest change it could have seen, and none is judged when the noise is larger than the margin. A live baseline
-server is measured in turn, pair by pair, so that what drifts on both sides cancels out.
+Measured from streams after a discarded warm-up. Every figure is a median with its interval, every comparison names
+the smallest change it could detect, and a comparison is inconclusive when the noise exceeds the margin. A live baseline
+server is measured in turn, pair by pair, so that drift common to both servers cancels out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Stream(Struct, frozen=True, kw_only=True):
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """One measurement beside its baseline."""
+    """One measurement compared with its limit or its baseline."""
 
     outcome: Outcome
     message: str
@@ -46,10 +46,10 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
 
 def speed(probe: Probe, context: Context) -> Script:
-    """Warm up, then single streams one after the other, then lanes of streams at several concurrencies."""
+    """Warm up, then measure single streams in sequence, then concurrent streams at several concurrencies."""
     tokens = or_default(context.expect.speed.tokens, probe.count("tokens", 64))
     repeats = or_default(context.expect.speed.repeats, probe.count("repeats", 5))
-    servers = (False, True) if context.live_baseline else (False,)  # is it the baseline?
+    servers = (False, True) if context.live_baseline else (False,)  # True stands for the live baseline server
     warm = yield from _in_turn(servers, 1, lambda _: [_stream(0, 16)])
     if bad := _failed(probe, warm):
         return bad
@@ -58,7 +58,7 @@ def speed(probe: Probe, context: Context) -> Script:
         return bad
     samples = {server: _single_samples([answer for [answer] in singles[server]]) for server in servers}
     for size in bundle_sizes(context):
-        yield from _in_turn(servers, 1, _bundle(size, 16, 200, rounds=1))  # compiles and captures what this size needs
+        yield from _in_turn(servers, 1, _bundle(size, 16, 200, rounds=1))  # warm-up: compiles and captures this size
         bundles = yield from _in_turn(servers, max(3, repeats - 2), _bundle(size, tokens, 1000))
         if bad := _failed(probe, bundles):
             return bad
@@ -68,20 +68,20 @@ def speed(probe: Probe, context: Context) -> Script:
 
 
 def bundle_sizes(context: Context) -> tuple[int, ...]:
-    """Concurrencies to measure: those expected, else 4, 16 and what the servers allow; never more than that."""
+    """Return the concurrencies to measure: the profile's, else 4, 16 and the servers' limit; never above that limit."""
     most = min(context.concurrency, context.live_running or context.concurrency)
     expected = context.expect.speed.concurrency or (4, 16, most)
     return tuple(sorted({min(size, most) for size in expected} - {1}))
 
 
 def measure(answer: Answer) -> Stream | None:
-    """Speed of one stream; None when it has fewer than three events."""
+    """Return the speed of one stream; None when it has fewer than three events."""
     times, counts = answer.times, answer.counts or tuple(range(1, len(answer.times) + 1))
     if len(times) < 3 or times[-1] <= times[0]:
         return None
     gaps = [
-        (later - earlier) / max(1, more - less)
-        for earlier, later, less, more in zip(times, times[1:], counts, counts[1:], strict=False)
+        (later - earlier) / max(1, after - before)
+        for earlier, later, before, after in zip(times, times[1:], counts, counts[1:], strict=False)
     ]
     silence = max(later - earlier for earlier, later in pairwise(times))
     return Stream(
@@ -93,15 +93,16 @@ def measure(answer: Answer) -> Stream | None:
     )
 
 
-def throughput(answers: Sequence[Answer], lanes: int) -> float:
-    """Tokens per second while all lanes are busy: from the last lane's first token to the first lane's last one.
+def throughput(answers: Sequence[Answer], concurrency: int) -> float:
+    """Return tokens per second while all lanes are busy: from the last lane's first token to the first lane's last.
 
-    What comes before and after is no concurrency of that size: with bundles of 8 short answers it made 5 % (H200).
+    Before and after that time, fewer requests run concurrently: with bundles of 8 short answers, including it made a
+    difference of 5 % (H200).
     """
     events = [event for answer in answers for event in _arrivals(answer)]
-    start = max((_arrivals(answer)[0][0] for answer in answers[:lanes] if answer.times), default=0.0)
-    end = min((_arrivals(answer)[-1][0] for answer in answers[-lanes:] if answer.times), default=0.0)
-    if end <= start:  # some lane was through before another began: all of the time, then
+    start = max((_arrivals(answer)[0][0] for answer in answers[:concurrency] if answer.times), default=0.0)
+    end = min((_arrivals(answer)[-1][0] for answer in answers[-concurrency:] if answer.times), default=0.0)
+    if end <= start:  # one lane finished before another began: use the whole time
         start = min((answer.began for answer in answers), default=0.0)
         end = max((answer.began + answer.seconds for answer in answers), default=0.0)
     tokens = sum(count for when, count in events if start < when <= end)
@@ -109,7 +110,7 @@ def throughput(answers: Sequence[Answer], lanes: int) -> float:
 
 
 def _arrivals(answer: Answer) -> list[tuple[float, int]]:
-    """When tokens came, on the sender's clock, and how many."""
+    """Return (time of arrival on the sender's clock, number of tokens) for each event."""
     counts = answer.counts or tuple(range(1, len(answer.times) + 1))
     return [
         (answer.began + when, count - before)
@@ -124,15 +125,19 @@ def judge(
     singles: Sequence[Answer],
     live: Mapping[str, tuple[float, ...]] | None = None,
 ) -> Measured | Verdict:
-    """The verdict on a set of samples: wishes first, then the baseline (live, or stored), then nothing but a record."""
+    """Return the verdict on a set of samples: the worst result against the limits and the baseline (live or stored).
+
+    SKIP when there is neither a limit nor a baseline: the samples are only recorded.
+    """
     if not samples.get("decode"):
-        return verdict(probe.id, Outcome.FAIL, "no stream had three events", [quote(answer) for answer in singles[:2]])
+        message = "no stream has the three events that a decode rate needs"
+        return verdict(probe.id, Outcome.FAIL, message, [quote(answer) for answer in singles[:2]])
     figures = _figures(samples)
     results = [*_expected(context, samples), *comparisons(probe, context, samples, live), *_silences(singles)]
     decode = median_interval(samples["decode"])
     shown = f"decode {_shown(decode, 'tok/s')}, first token after {median(samples['first']) * 1000:.0f} ms"
     if not results:
-        message = f"{shown}; recorded, there is nothing to compare it with"
+        message = f"{shown}; recorded only: there is no baseline and no limit to compare it with"
         return Measured(verdict=verdict(probe.id, Outcome.SKIP, message, **figures), samples=dict(samples))
     worst = min((result.outcome for result in results), key=ORDER.index)
     notes = [result.message for result in results if result.outcome is worst]
@@ -147,16 +152,16 @@ def comparisons(
     samples: Mapping[str, tuple[float, ...]],
     live: Mapping[str, tuple[float, ...]] | None = None,
 ) -> list[Comparison]:
-    """Every measurement that the baseline has too, beside it."""
+    """Return the comparison of every measurement that the baseline also has."""
     margin = or_default(context.expect.speed.margin, probe.number("margin", 0.05))
     results = []
     for name, now in samples.items():
         base = live.get(name, ()) if live is not None else context.samples(probe.id, name)
-        if not base or name == "gap":  # the gap says the same as the decode rate
+        if not base or name == "gap":  # the gap measures the same as the decode rate
             continue
         pairs = live is not None and len(base) == len(now)
         if name == "first":
-            # the way there differs (tunnel, other machine) more than servers do: only large changes mean something
+            # the network path (tunnel, other machine) varies more than servers do: only large changes are meaningful
             results.append(compare("first token", base, now, max(margin, 0.25), less_is_better=True, pairs=pairs))
         else:
             results.append(compare(name, base, now, margin, pairs=pairs))
@@ -172,9 +177,9 @@ def compare(
     less_is_better: bool = False,
     pairs: bool = False,
 ) -> Comparison:
-    """One measurement against its baseline. `margin` is the loss that is accepted, as a share (0.05 = 5 %).
+    """Compare one measurement with its baseline. `margin` is the accepted loss, as a share (0.05 = 5 %).
 
-    `pairs` says that the samples were measured in turn, so that each stands beside its own neighbour.
+    `pairs` means that the samples were measured in turn, so that sample i is compared with sample i of the baseline.
     """
     ratio = paired_ratio_interval if pairs else ratio_interval
     change = ratio(now, base) if less_is_better else ratio(base, now)
@@ -186,43 +191,44 @@ def compare(
     if change.high < 1 - margin:
         return Comparison(outcome=Outcome.FAIL, message=f"{shown}: slower", figures=figures)
     if noise > margin:
-        more = "" if noise == inf else f"; about {ceil(len(now) * (noise / margin) ** 2)} repeats would decide"
-        message = f"{shown}: the noise exceeds the margin of {margin:.0%}{more}"
+        advice = "" if noise == inf else f"; about {ceil(len(now) * (noise / margin) ** 2)} repeats would decide"
+        message = f"{shown}: the noise exceeds the margin of {margin:.0%}{advice}"
         return Comparison(outcome=Outcome.INCONCLUSIVE, message=message, figures=figures)
-    return Comparison(outcome=Outcome.INCONCLUSIVE, message=f"{shown}: at the margin of {margin:.0%}", figures=figures)
+    message = f"{shown}: too close to the margin of {margin:.0%} to decide"
+    return Comparison(outcome=Outcome.INCONCLUSIVE, message=message, figures=figures)
 
 
 def _in_turn(
     servers: Sequence[bool], rounds: int, wave: Callable[[int], Wave]
 ) -> Generator[Wave, Sequence[Answer], dict[bool, list[Sequence[Answer]]]]:
-    """Each wave to each server, one after the other; who begins changes with every round."""
-    found: dict[bool, list[Sequence[Answer]]] = {server: [] for server in servers}
+    """Send each wave to each server in turn; the server that goes first alternates between rounds."""
+    answers: dict[bool, list[Sequence[Answer]]] = {server: [] for server in servers}
     for number in range(rounds):
         for server in servers if number % 2 == 0 else tuple(reversed(servers)):
-            found[server].append((yield [replace(ask, baseline=server) for ask in wave(number)]))
-    return found
+            answers[server].append((yield [replace(ask, baseline=server) for ask in wave(number)]))
+    return answers
 
 
-def _failed(probe: Probe, found: Mapping[bool, Sequence[Sequence[Answer]]]) -> Verdict | None:
-    """A failed request under test is a failure; one of the baseline server leaves nothing to compare with."""
-    for server, waves in found.items():
+def _failed(probe: Probe, answers: Mapping[bool, Sequence[Sequence[Answer]]]) -> Verdict | None:
+    """Return FAIL for a failed request under test, INCONCLUSIVE for one to the live baseline, else None."""
+    for server, waves in answers.items():
         bad = failed_requests(probe.id, [answer for wave in waves for answer in wave])
         if bad and server:
-            return replace(bad, outcome=Outcome.INCONCLUSIVE, message=f"on the baseline server {bad.message}")
+            return replace(bad, outcome=Outcome.INCONCLUSIVE, message=f"on the baseline server: {bad.message}")
         if bad:
             return bad
     return None
 
 
 def _bundle(size: int, tokens: int, seeds: int, rounds: int = 2) -> Callable[[int], Wave]:
-    """`size` lanes of streams; an answer that ends makes room for the next, as in serving."""
+    """Return waves of `size` concurrent streams; as in serving, the end of one answer starts the next request."""
     return lambda number: [
         replace(_stream(seeds * (number + 1) + row, tokens), lane=row % size) for row in range(size * rounds)
     ]
 
 
 def _stream(seed: int, tokens: int) -> Ask:
-    # another text each time, or the prefix cache would shorten the first token's way
+    # a new text each time, because the radix cache would shorten the time to first token
     return generate(f"Diary {seed}. " + long_text(60, seed), tokens, stream=True, ignore_eos=True)
 
 
@@ -247,20 +253,20 @@ def _figures(samples: Mapping[str, tuple[float, ...]]) -> dict[str, float | str]
 def _expected(context: Context, samples: Mapping[str, tuple[float, ...]]) -> list[Comparison]:
     results = []
     decode, first = median_interval(samples["decode"]), median_interval(samples["first"])
-    floor = context.expect.speed.floor
-    if decode.value < floor:
-        message = f"{decode.value:.2f} tok/s is below the minimum decode rate of {floor:g}"
+    minimum = context.expect.speed.floor
+    if decode.value < minimum:
+        message = f"{decode.value:.2f} tok/s is below the minimum decode rate of {minimum:g}"
         results.append(Comparison(outcome=Outcome.FAIL, message=message))
     if (least := context.expect.speed.decode_at_least) is not None:
-        outcome = _side(decode, least)
-        results.append(Comparison(outcome=outcome, message=f"at least {least:g} tok/s are expected"))
+        outcome = _at_least(decode, least)
+        results.append(Comparison(outcome=outcome, message=f"expected at least {least:g} tok/s"))
     if (most := context.expect.speed.ttft_at_most) is not None:
-        outcome = _side(Interval(value=-first.value, low=-first.high, high=-first.low), -most)
-        results.append(Comparison(outcome=outcome, message=f"first token within {most:g} s is expected"))
+        outcome = _at_least(Interval(value=-first.value, low=-first.high, high=-first.low), -most)
+        results.append(Comparison(outcome=outcome, message=f"expected the first token within {most:g} s"))
     return results
 
 
-def _side(interval: Interval, least: float) -> Outcome:
+def _at_least(interval: Interval, least: float) -> Outcome:
     if interval.low >= least:
         return Outcome.PASS
     return Outcome.FAIL if interval.high < least else Outcome.INCONCLUSIVE
@@ -268,11 +274,11 @@ def _side(interval: Interval, least: float) -> Outcome:
 
 def _silences(singles: Sequence[Answer]) -> list[Comparison]:
     streams = [stream for answer in singles if (stream := measure(answer))]
-    halted = [stream for stream in streams if stream.longest > 1.0 and stream.longest > 20 * stream.gap]
-    if len(halted) * 2 <= len(streams):
+    stalled = [stream for stream in streams if stream.longest > 1.0 and stream.longest > 20 * stream.gap]
+    if len(stalled) * 2 <= len(streams):
         return []
-    longest = max(stream.longest for stream in halted)
-    message = f"most streams stand still in the middle, the longest for {longest:.1f} s"
+    longest = max(stream.longest for stream in stalled)
+    message = f"most streams stall between tokens, the longest for {longest:.1f} s"
     return [Comparison(outcome=Outcome.FAIL, message=message)]
 
 

@@ -1,7 +1,7 @@
-"""Long prompts made on the spot: plain, varied, the same every time, of about as many tokens as asked for.
+"""Generate long prompts: plain, varied, reproducible, and of about the requested number of tokens.
 
-No file holds them because their length depends on the server (chunk size, context). English of this kind has about
-four characters to a token in every common vocabulary.
+They are generated because their length depends on the server (chunk size, context). English of this kind has about
+four characters per token in every common vocabulary.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WHEN = ("before sunrise", "on a rainy Monday", "during the long winter", "after
 
 
 def long_text(tokens: int, seed: int) -> str:
-    """About `tokens` tokens of numbered notes."""
+    """Return numbered notes of about `tokens` tokens; the same seed gives the same text."""
     rng = random.Random(seed)
     parts: list[str] = []
     size = 0
@@ -37,20 +37,20 @@ def long_text(tokens: int, seed: int) -> str:
 
 
 def with_needle(tokens: int, depth: float, code: str, seed: int) -> str:
-    """A long text with one sentence that names a code at `depth` (0 = beginning, 1 = end), and the question for it."""
+    """Return a long text with a sentence naming a code at `depth` (0 = start, 1 = end), and a question about it."""
     sentences = long_text(tokens, seed).split(". ")
     sentences.insert(round(depth * len(sentences)), f"The secret code of the harbour is {code}")
     return ". ".join(sentences) + "\n\nWhat is the secret code of the harbour? Answer with the code alone."
 
 
 def code_word(seed: int) -> str:
-    """A word that no text holds by chance and every tokenizer can spell."""
+    """Return a word that no text contains by chance and every tokenizer can encode."""
     rng = random.Random(seed)
     return "".join(rng.choice("bdfgklmnprst") + rng.choice("aeiou") for _ in range(3)) + str(rng.randint(10, 99))
 
 
 def short_prompts() -> tuple[str, ...]:
-    """Short prompts whose continuation a trained model is sure of, for comparing answers between batches."""
+    """Return short prompts with a certain continuation, for comparing answers between batches."""
     return (
         "The days of the week are Monday, Tuesday,",
         "The months of the year are January, February, March,",

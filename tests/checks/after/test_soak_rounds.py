@@ -63,7 +63,7 @@ def test_a_server_that_is_gone_is_said_to_be() -> None:
     last = Validation(
         suite="soak", outcome=FAIL, level=Level.NONE, summary="", verdicts=verdicts(health=FAIL), started="9"
     )
-    assert "nobody answers any more" in with_rounds(validation(), [last], 60).verdicts[-1].message
+    assert "the server no longer responds" in with_rounds(validation(), [last], 60).verdicts[-1].message
 
 
 def test_no_round_is_no_pass() -> None:

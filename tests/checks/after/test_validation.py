@@ -125,4 +125,4 @@ def test_the_summary_names_level_failure_and_open_warning() -> None:
     items = settle([WARNING], found, probes(), {}, TODAY)
     text = summary_of(Level.READY, Outcome.FAIL, found, items)
     assert text.startswith("ready; 1 failed: prose")
-    assert "open warning: odd-scales" in text
+    assert "1 unresolved warning: odd-scales" in text

@@ -244,7 +244,7 @@ def test_a_web_server_is_named_as_such_instead_of_failing_probe_by_probe(cli: Cl
 def test_a_server_of_another_kind_is_identified_by_the_paths_it_lacks(cli: Cli) -> None:
     with stranger(v1__models=b'{"data": [{"id": "some-model"}]}', health=b"{}") as port:
         code, out, err = cli("validate", f"http://127.0.0.1:{port}")
-    assert (code, "there is no /generate: this is no SGLang server" in out) == (1, True), err
+    assert (code, "/generate is missing: this is not an SGLang server" in out) == (1, True), err
     assert "serves some-model" in err
     assert "<html>no</html>" in err  # the body is shown, on one line
 

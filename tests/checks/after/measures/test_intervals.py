@@ -38,7 +38,7 @@ def test_wilson_of_nothing_is_everything() -> None:
 
 
 def test_wilson_refuses_more_successes_than_trials() -> None:
-    with pytest.raises(ValueError, match="11 successes of 10"):
+    with pytest.raises(ValueError, match="11 successes in 10 trials"):
         wilson(11, 10)
 
 
@@ -121,7 +121,7 @@ def test_a_drift_that_both_sides_share_does_not_widen_a_paired_ratio() -> None:
 
 
 def test_samples_that_are_no_pairs_are_refused() -> None:
-    with pytest.raises(ValueError, match="no pairs"):
+    with pytest.raises(ValueError, match="cannot be paired"):
         paired_ratio_interval([1.0, 2.0], [1.0])
     with pytest.raises(ValueError, match="positive"):
         paired_ratio_interval([0.0], [1.0])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from checks.after.probes.acceptance import judge, largest_length, per_position, read_acceptance, read_own
+from checks.after.probes.acceptance import judge, largest_length, per_position, read_acceptance, read_reported
 from checks.after.probes.context import Baseline, Context, Server, parse_server
 from checks.after.probes.entry import Probe
 from checks.after.probes.exchange import Answer, Measured
@@ -71,7 +71,7 @@ def test_a_usual_acceptance_passes_with_its_figures() -> None:
 def test_no_accepted_draft_is_named_as_such() -> None:
     verdict = judged(answers(steps=96))
     assert verdict.outcome is Outcome.FAIL
-    assert "not one draft is accepted" in verdict.message
+    assert "no draft token is ever accepted" in verdict.message
 
 
 def test_the_first_token_is_not_counted_as_accepted() -> None:
@@ -88,7 +88,7 @@ def test_more_than_the_configuration_allows_fails() -> None:
 
 
 def test_practically_every_draft_accepted_is_suspicious() -> None:
-    assert "practically every draft" in judged(answers(steps=24)).message
+    assert "practically every draft token" in judged(answers(steps=24)).message
 
 
 def test_acceptance_on_looping_text_is_worthless_however_usual_it_looks() -> None:
@@ -123,19 +123,21 @@ sglang:spec_accept_length_of_something_else 9.0
 
 def test_the_server_s_own_average_and_gauges_are_read() -> None:
     states = {"internal_states": [{"avg_spec_accept_length": 2.5}, {"avg_spec_accept_length": 2.7}, {}]}
-    own = read_own(Answer(path="", status=200, body=states), Answer(path="/metrics", status=200, text=METRICS))
-    assert own == {"server_accept_length": 2.6, "metrics_accept_length": 2.4, "metrics_accept_rate": 0.47}
+    reported = read_reported(
+        Answer(path="", status=200, body=states), Answer(path="/metrics", status=200, text=METRICS)
+    )
+    assert reported == {"server_accept_length": 2.6, "metrics_accept_length": 2.4, "metrics_accept_rate": 0.47}
 
 
 def test_a_server_without_metrics_tells_what_it_can() -> None:
-    assert read_own(Answer(path="", status=404), Answer(path="/metrics", status=404, text="{}")) == {}
+    assert read_reported(Answer(path="", status=404), Answer(path="/metrics", status=404, text="{}")) == {}
 
 
 @pytest.mark.parametrize(
-    ("own", "outcome"),
+    ("reported", "outcome"),
     [({"server_accept_length": 2.4}, Outcome.PASS), ({"metrics_accept_length": 1.0}, Outcome.FAIL), ({}, Outcome.FAIL)],
 )
-def test_where_replies_tell_nothing_the_server_s_average_is_judged(own: dict[str, float], outcome: Outcome) -> None:
+def test_where_replies_lack_counts_the_server_s_average_is_judged(reported: dict[str, float], outcome: Outcome) -> None:
     plain = [Answer(path="/generate", status=200, text=WORDS, meta={"completion_tokens": 97})]
-    result = judge(PROBE, Context(server=SERVER), plain, own)
+    result = judge(PROBE, Context(server=SERVER), plain, reported)
     assert (result.verdict if isinstance(result, Measured) else result).outcome is outcome

@@ -44,10 +44,10 @@ def test_a_request_that_fails_or_an_answer_that_is_garbage_fails_every_probe(pro
 @pytest.mark.parametrize(
     ("answer", "outcome", "words"),
     [
-        (Answer(path="/health", status=200, seconds=0.2), PASS, "/health answers 200 after 0.2 s"),
+        (Answer(path="/health", status=200, seconds=0.2), PASS, "/health returned 200 after 0.2 s"),
         (Answer(path="/health", status=503, seconds=0.1), FAIL, "still warming up, or shutting down"),
-        (Answer(path="/health", status=503, seconds=20.0), FAIL, "the engine stands still"),
-        (Answer(path="/health", fault="timeout", error="timed out"), FAIL, "the engine stands still"),
+        (Answer(path="/health", status=503, seconds=20.0), FAIL, "the engine is stalled"),
+        (Answer(path="/health", fault="timeout", error="timed out"), FAIL, "the engine is stalled"),
         (Answer(path="/health", fault="refused", error="connection refused"), FAIL, "connection refused"),
         (Answer(path="/health", status=404), FAIL, "HTTP 404"),
     ],
@@ -87,12 +87,12 @@ def test_the_listed_name_is_the_expected_one(
 @pytest.mark.parametrize(
     ("answers", "outcome", "words"),
     [
-        ([said("Paris."), said("Seven")], PASS, "2 of 2 right"),
-        ([said("París"), said("七")], PASS, "2 of 2 right"),
+        ([said("Paris."), said("Seven")], PASS, "2 of 2 correct"),
+        ([said("París"), said("七")], PASS, "2 of 2 correct"),
         ([said("Parisian food"), said("17 days")], FAIL, "2 of 2 known answers are wrong"),
         ([said("Paris"), said("eight days a week")], FAIL, "1 of 2 known answers are wrong"),
-        ([said("Paris", finish="length"), said("7", finish="length")], FAIL, "no answer ends by itself"),
-        ([said("Paris", finish="length"), said("7")], PASS, "2 of 2 right"),
+        ([said("Paris", finish="length"), said("7", finish="length")], FAIL, "no answer ends before the token limit"),
+        ([said("Paris", finish="length"), said("7")], PASS, "2 of 2 correct"),
     ],
 )
 def test_known_answers_must_hold_an_accepted_word_and_end(answers: list[Answer], outcome: Outcome, words: str) -> None:
@@ -110,7 +110,7 @@ def test_a_thinking_model_that_ran_out_of_tokens_is_asked_again_with_more() -> N
 def test_thoughts_that_never_end_decide_nothing() -> None:
     thought = said("", reasoning="The user asks for the capital of some country, which is", finish="length")
     verdict, _ = drive("known-answer", [[thought, thought], [thought, thought]])
-    assert (verdict.outcome, verdict.message) == (OPEN, "all tokens went into thoughts")
+    assert (verdict.outcome, verdict.message) == (OPEN, "the model spent all tokens on reasoning and gave no answer")
 
 
 def test_an_answer_inside_the_thoughts_counts() -> None:
@@ -182,7 +182,7 @@ def test_a_stop_string_is_taken_from_the_models_own_words(shown: str, finish: st
 def test_a_limit_on_tokens_must_hold(finish: str, tokens: int | None) -> None:
     verdict, _ = drive("limits", [[said("May, June, July", finish=finish, completion_tokens=tokens)]])
     assert verdict.outcome is FAIL
-    assert verdict.message == f"max_new_tokens 12 gave {tokens} tokens, finish reason {finish or 'none'}"
+    assert verdict.message == f"max_new_tokens 12 produced {tokens} tokens, finish reason {finish or 'none'}"
 
 
 def test_an_answer_without_a_word_to_stop_at_decides_nothing() -> None:
@@ -203,12 +203,12 @@ PLAIN = said("one two three")
 @pytest.mark.parametrize(
     ("streamed", "expect", "outcome", "words"),
     [
-        (stream(), {}, PASS, "10 events put together equal the plain answer"),
-        (stream(seconds=20.0), {}, FAIL, "the stream drips: 0.45 tok/s, below the floor of 1"),
-        (stream(seconds=20.0), {"speed": {"floor": 0.1}}, PASS, "10 events"),
-        (stream(finish="length"), {}, FAIL, "finish reason length streamed, stop plain"),
-        (said("one two three", times=(0.0, 99.0)), {}, PASS, "2 events"),
-        (said("one two three", times=(0.0, 5.0, 10.0)), {}, FAIL, "the stream drips: 0.20 tok/s"),
+        (stream(), {}, PASS, "10 joined events equal the plain answer"),
+        (stream(seconds=20.0), {}, FAIL, "the decode rate of the stream is 0.45 tok/s, below the minimum of 1"),
+        (stream(seconds=20.0), {"speed": {"floor": 0.1}}, PASS, "10 joined events"),
+        (stream(finish="length"), {}, FAIL, "finish reason is length when streamed, but stop when plain"),
+        (said("one two three", times=(0.0, 99.0)), {}, PASS, "2 joined events"),
+        (said("one two three", times=(0.0, 5.0, 10.0)), {}, FAIL, "the decode rate of the stream is 0.20 tok/s"),
     ],
 )
 def test_a_stream_equals_the_plain_answer_and_does_not_drip(
@@ -222,7 +222,7 @@ def test_a_stream_equals_the_plain_answer_and_does_not_drip(
 def test_answers_that_part_are_asked_for_again_before_they_are_blamed() -> None:
     other = stream("one two four")
     twice, _ = drive("stream-equals-plain", [[PLAIN, other], [PLAIN, other]])
-    assert (twice.outcome, twice.message) == (FAIL, "streamed and plain answers part after 8 of 13, twice")
+    assert (twice.outcome, twice.message) == (FAIL, "streamed and plain answers differ at position 9 of 13, twice")
     wavering, _ = drive("stream-equals-plain", [[PLAIN, other], [said("one two five"), other]])
     assert wavering.outcome is OPEN
 
@@ -237,7 +237,7 @@ WORDS = "casa perro gato mesa silla ventana puerta libro papel lapiz agua fuego 
     ("text", "expect", "outcome", "words"),
     [
         (ENGLISH, {}, PASS, "22 words of plausible language"),
-        (WORDS, {}, FAIL, "no English: 0% of 13 words are common ones, 15% are expected"),
+        (WORDS, {}, FAIL, "not English: 0% of 13 words are common English words, expected 15%"),
         (WORDS, {"common_words": 0}, PASS, "13 words"),
         ("casa perro gato mesa", {}, PASS, "4 words"),
         ("Yes.", {}, FAIL, "only 1 words"),
@@ -276,13 +276,13 @@ def scored(*prompt: float | None, answer: tuple[float | None, ...] = (-0.1, -0.5
             scored(-6.0, -9.0, -7.5, -8.0),
             {},
             FAIL,
-            "plain English surprises the model: 7.62 nats per token, at most 6 are",
+            "plain English is too unlikely to the model: 7.62 nats per token, expected at most 6",
         ),
         (scored(-6.0, -9.0, -7.5, -8.0), {"prompt_nll": 8}, PASS, "7.62 nats"),
         (scored(-1.0, None, -5.0), {}, FAIL, ""),
         (scored(-1.0, 0.5, -5.0), {}, FAIL, ""),
         (scored(-2.0, -3.0, answer=(-11.93,) * 8), {}, FAIL, ""),
-        (said("x"), {}, FAIL, "no log-probabilities came back although asked for"),
+        (said("x"), {}, FAIL, "contains no log-probabilities although the request asked for them"),
         (Answer(path="/generate", status=400, raw="return_logprob is not supported"), {}, SKIP, "cannot return"),
         (Answer(path="/generate", status=400, raw="too long"), {}, FAIL, "HTTP 400"),
     ],

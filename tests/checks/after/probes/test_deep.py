@@ -87,9 +87,9 @@ def test_a_needle_inside_the_thoughts_is_found() -> None:
 @pytest.mark.parametrize(
     ("second", "outcome", "words"),
     [
-        (greedy(5, 6, cached_tokens=512), PASS, "equal with 512 tokens from the cache"),
-        (greedy(5, 6), OPEN, "nothing came from the cache"),
-        (greedy(5, 7, cached_tokens=512), FAIL, "the cached prompt (512 tokens) gives another answer after 1 of 2"),
+        (greedy(5, 6, cached_tokens=512), PASS, "the answers agree, with 512 tokens from the radix cache"),
+        (greedy(5, 6), OPEN, "reports no cached tokens"),
+        (greedy(5, 7, cached_tokens=512), FAIL, "the answer with 512 cached tokens differs after 1 of 2 tokens"),
         (GARBAGE, FAIL, "degenerate output"),
     ],
 )
@@ -151,10 +151,10 @@ def test_batch_sizes_cover_the_captured_ones_and_the_gaps_between(
 @pytest.mark.parametrize(
     ("wave", "outcome", "words"),
     [
-        ([ONE] * 3, PASS, "batch sizes 1, 2, 3 agree"),
-        ([OTHER, ONE, ONE], FAIL, "batches of 3 give garbage or other answers; sizes asked: 1, 2, 3"),
+        ([ONE] * 3, PASS, "answers agree at batch sizes 1, 2, 3"),
+        ([OTHER, ONE, ONE], FAIL, "batches of 3 give garbage or different answers; sizes tried: 1, 2, 3"),
         ([ONE, ONE, GARBAGE], FAIL, "batches of 3 give garbage"),
-        ([ONE, OTHER, OTHER], PASS, "batch sizes 1, 2, 3 agree"),
+        ([ONE, OTHER, OTHER], PASS, "answers agree at batch sizes 1, 2, 3"),
         ([ONE, ONE, REFUSED], FAIL, "batch of 3: 1 of 3 requests failed"),
     ],
 )
@@ -173,12 +173,17 @@ SPELLED = said("x", prompt_ids=tuple(range(100)))
 @pytest.mark.parametrize(
     ("suite", "waves", "outcome", "words"),
     [
-        ("standard", [[SPELLED], [REFUSED]], PASS, "4160 tokens are refused"),
-        ("full", [[SPELLED], [REFUSED], [ONE]], PASS, "4088 tokens are answered, 4160 refused"),
-        ("full", [[SPELLED], [REFUSED], [said("", ids=(0,) * 16)]], FAIL, "garbage at 4088 tokens"),
-        ("standard", [[SPELLED], [ONE]], FAIL, "is not refused with 400 but: HTTP 200"),
-        ("standard", [[SPELLED], [Answer(path="", status=500, error="broken")]], FAIL, "with 400 but: broken"),
-        ("standard", [[said("x")]], SKIP, "the server does not tell token ids"),
+        ("standard", [[SPELLED], [REFUSED]], PASS, "a prompt of 4160 tokens is rejected"),
+        ("full", [[SPELLED], [REFUSED], [ONE]], PASS, "a prompt of 4088 tokens is answered, one of 4160 is rejected"),
+        ("full", [[SPELLED], [REFUSED], [said("", ids=(0,) * 16)]], FAIL, "garbage after a prompt of 4088 tokens"),
+        ("standard", [[SPELLED], [ONE]], FAIL, "is not rejected with HTTP 400; the reply is: HTTP 200"),
+        (
+            "standard",
+            [[SPELLED], [Answer(path="", status=500, error="broken")]],
+            FAIL,
+            "with HTTP 400; the reply is: broken",
+        ),
+        ("standard", [[said("x")]], SKIP, "the server does not return token ids"),
     ],
 )
 def test_a_prompt_that_does_not_fit_is_refused(
@@ -209,11 +214,11 @@ GONE = Answer(path="/v1/loads", status=404)
 @pytest.mark.parametrize(
     ("looks", "outcome", "words"),
     [
-        ([load(0, 0)], PASS, "aborted requests leave nothing running"),
-        ([load(2), load(0)], PASS, "leave nothing running"),
-        ([load(1, 1)] * 16, FAIL, "2 requests still run"),
-        ([GONE, Answer(path="/get_load", status=200, body=[{"num_reqs": 0}])], PASS, "leave nothing running"),
-        ([GONE, GONE], OPEN, "does not tell what is running"),
+        ([load(0, 0)], PASS, "aborted requests stop running"),
+        ([load(2), load(0)], PASS, "stop running"),
+        ([load(1, 1)] * 16, FAIL, "2 requests are still running"),
+        ([GONE, Answer(path="/get_load", status=200, body=[{"num_reqs": 0}])], PASS, "stop running"),
+        ([GONE, GONE], OPEN, "does not report its running requests"),
     ],
 )
 def test_nothing_runs_on_after_its_client_went_away(looks: list[Answer], outcome: Outcome, words: str) -> None:
@@ -236,7 +241,7 @@ MUTE = Answer(path="/generate", fault="timeout", error="no answer within 20 s")
     ("answers", "outcome", "words"),
     [
         ([ONE] * 4, PASS, "4 short requests answered"),
-        ([ONE, ONE, MUTE, MUTE], FAIL, "2 of 4 short requests get no answer within 20 s: a rank stands still"),
+        ([ONE, ONE, MUTE, MUTE], FAIL, "2 of 4 short requests got no answer within 20 s: a rank is not responding"),
         ([MUTE] * 4, FAIL, "4 of 4 requests failed: no answer within 20 s"),
         ([ONE, ONE, ONE, REFUSED], FAIL, "1 of 4 requests failed: HTTP 400"),
     ],

@@ -9,7 +9,7 @@ import pytest
 from checks.after.probes.exchange import Answer, error_message, error_text, failed_requests, quote, verdict
 from checks.vocabulary import Evidence, Outcome
 
-NO_GENERATE = "there is no /generate: this is no SGLang server, or a proxy does not pass it on"
+NO_GENERATE = "/generate is missing: this is not an SGLang server, or a proxy does not forward the route"
 
 
 def answer(status: int = 200, **more: Any) -> Answer:
@@ -86,12 +86,12 @@ def test_the_sentence_of_an_error_object_is_its_message() -> None:
         ([answer(finish="abort")], "the request failed: aborted by the engine"),
         ([answer(500, body={"error": {"message": "boom"}})], "the request failed: HTTP 500: boom"),
         ([answer(400, body={"error": {"message": "too long"}})], "the request failed: HTTP 400: too long"),
-        ([answer(501)], f"the request failed: HTTP 501, {NO_GENERATE}"),
+        ([answer(501)], f"the request failed: HTTP 501; {NO_GENERATE}"),
         ([answer(500, path="/v1/chat/completions")], "the request failed: HTTP 500"),
         ([answer(), answer(500, path="/x"), answer(502, path="/x")], "2 of 3 requests failed: HTTP 500"),
         (
             [answer(404)],
-            f"the request failed: HTTP 404, {NO_GENERATE}",
+            f"the request failed: HTTP 404; {NO_GENERATE}",
         ),
         ([answer(404, path="/v1/models")], "the request failed: HTTP 404"),
     ],

@@ -29,16 +29,16 @@ def called(arguments: str, finish: str = "tool_calls") -> Answer:
 @pytest.mark.parametrize(
     ("forced", "said_of_it"),
     [
-        (PROSE, "the model calls no tool"),
-        (called('{"city": "Paris"}'), "the model calls the tool only when it must: "),
-        (called(FORCED), "and then wrongly (the arguments lack `city`"),
+        (PROSE, "the model does not call the tool"),
+        (called('{"city": "Paris"}'), "the model calls the tool only when forced to: "),
+        (called(FORCED), "and then incorrectly (the arguments lack `city`"),
     ],
 )
 def test_a_model_that_does_not_call_by_itself_decides_nothing_about_the_parser(forced: Answer, said_of_it: str) -> None:
     verdict, asked = drive("tool-call", [[PROSE, PROSE], [forced]], TOOLS)
     assert verdict.outcome is Outcome.INCONCLUSIVE
     assert said_of_it in verdict.message
-    assert "whether parser qwen25 fits is not decided" in verdict.message
+    assert "does not show whether the tool call parser qwen25 fits" in verdict.message
     assert (asked[-1].payload or {})["tool_choice"] == "required"
 
 
@@ -51,7 +51,7 @@ def test_a_forced_call_that_is_left_in_the_text_is_the_parser_s_fault_all_the_sa
 def test_a_call_that_was_cut_at_the_token_limit_is_not_called_broken() -> None:
     cut = called('{"city": "Par', finish="length")
     verdict, _ = drive("tool-call", [[cut, cut]], TOOLS)
-    assert (verdict.outcome, "cut at the token limit" in verdict.message) == (Outcome.INCONCLUSIVE, True)
+    assert (verdict.outcome, "cut off at the token limit" in verdict.message) == (Outcome.INCONCLUSIVE, True)
 
 
 def thought(reasoning: str, text: str, finish: str = "stop") -> Answer:
@@ -62,23 +62,27 @@ def test_an_answer_that_is_taken_for_thoughts_names_the_parser() -> None:
     plain, eaten = said("17 + 25 = 42."), thought("17 + 25 = 42.", "")
     verdict, _ = drive("reasoning", [[plain, plain], [eaten, eaten]], THINKS)
     assert verdict.outcome is Outcome.FAIL
-    assert verdict.message.startswith("parser deepseek-r1 takes the whole answer for thoughts")
+    assert verdict.message.startswith("the reasoning parser deepseek-r1 treats the whole answer as reasoning")
 
 
 def test_thoughts_without_an_answer_are_no_proof_that_the_two_are_separated() -> None:
     plain, endless = said("42."), thought("First I add the tens, then the ones, and then I check it.", "", "length")
     verdict, _ = drive("reasoning", [[plain, plain], [endless, endless]], THINKS)
     assert verdict.outcome is Outcome.INCONCLUSIVE
-    assert "went into thoughts" in verdict.message
+    assert "tokens on reasoning and gave no answer" in verdict.message
 
 
 @pytest.mark.parametrize(
     ("answer", "outcome", "message"),
     [
-        (said(json.dumps({"city": "Paris", "letters": 5})), Outcome.PASS, "JSON of the schema"),
+        (said(json.dumps({"city": "Paris", "letters": 5})), Outcome.PASS, "JSON that matches the schema"),
         (thought('```json\n{"name": "Paris"', "", "length"), Outcome.INCONCLUSIVE, "in reasoning_content"),
-        (said('{"city": "Paris and so on', finish="length"), Outcome.INCONCLUSIVE, "not closed within 128 tokens"),
-        (said('```json\n{"name": "Paris"', finish="length"), Outcome.FAIL, "no JSON although a schema was asked for"),
+        (said('{"city": "Paris and so on', finish="length"), Outcome.INCONCLUSIVE, "incomplete after 128 tokens"),
+        (
+            said('```json\n{"name": "Paris"', finish="length"),
+            Outcome.FAIL,
+            "not valid JSON although a schema was requested",
+        ),
     ],
 )
 def test_output_under_a_schema_is_judged_by_where_it_went(answer: Answer, outcome: Outcome, message: str) -> None:
@@ -101,9 +105,9 @@ def test_accuracy_asks_everything_at_once(score: bool) -> None:
     [
         ({"city": "Paris", "letters": 5}, ""),
         ({"city": "Paris"}, "the value lacks letters"),
-        ({"city": "Paris", "letters": "5"}, "letters is no integer"),
-        ({"city": "Paris", "letters": True}, "letters is no integer"),
-        (["Paris"], "the value is no object"),
+        ({"city": "Paris", "letters": "5"}, "letters is not of type integer"),
+        ({"city": "Paris", "letters": True}, "letters is not of type integer"),
+        (["Paris"], "the value is not of type object"),
     ],
 )
 def test_a_value_is_compared_with_its_schema(value: object, problem: str) -> None:

@@ -85,7 +85,7 @@ def test_divergence_is_judged_by_its_interval(
 def test_another_number_of_positions_is_another_tokenizer() -> None:
     verdict = judge_rows(FINGERPRINT, PLAIN, [ROW] * 12, [ROW] * 11)
     assert (verdict.outcome, verdict.message) == (
-        FAIL, "12 positions in the baseline, 11 now: another tokenizer",
+        FAIL, "the text has 12 positions in the baseline, 11 now: the tokenizer differs",
     )  # fmt: skip
 
 

@@ -80,9 +80,9 @@ def test_a_missing_chat_template_is_recognised(reply: Answer, lacks: bool) -> No
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        (Answer(path="", status=503, seconds=20.0), "/health answers 503 after 20 s"),
+        (Answer(path="", status=503, seconds=20.0), "/health returned 503 after 20 s"),
         (Answer(path="", status=503, seconds=0.1), ""),
-        (Answer(path="", status=0, fault="timeout"), f"/health is not answered in {HEALTH.timeout:.0f} s"),
+        (Answer(path="", status=0, fault="timeout"), f"did not answer /health in {HEALTH.timeout:.0f} s"),
         (Answer(path="", status=0, fault="refused"), ""),
         (Answer(path="", status=200, seconds=25.0), ""),
     ],

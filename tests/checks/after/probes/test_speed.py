@@ -197,4 +197,4 @@ def test_streams_that_stand_still_in_the_middle_fail() -> None:
     halting = streamed([0.01] * 10 + [3.0] + [0.01] * 10)
     verdict = judged(QUIET, answers=[halting, halting])
     assert verdict.outcome is Outcome.FAIL
-    assert "stand still" in verdict.message
+    assert "stall between tokens" in verdict.message

@@ -89,7 +89,7 @@ def test_a_waiting_request_is_cancelled_when_the_engine_freezes() -> None:
     with ThreadPoolExecutor(1) as pool:
         answer = guard.wait(POST, pool.submit(guard, POST))
         never.set()
-    assert answer.error.startswith("cancelled: the engine stands still: /health answers 503")
+    assert answer.error.startswith("cancelled: the engine is stalled: /health returned 503")
 
 
 def test_a_server_that_dies_during_probing_is_gone_and_a_full_queue_is_not() -> None:
@@ -111,11 +111,11 @@ def test_probes_of_a_frozen_engine_are_skipped_and_do_not_pass() -> None:
     send, paths = answering([FROZEN], Answer(path="/v1/models", status=200, body={"data": [{"id": "m"}]}))
     context = Context(server=Server())
     verdicts = {item.verdict.id: item.verdict for item in run_probes(of_suite("smoke"), context, send, FakeClock(NOW))}
-    assert (verdicts["health"].outcome, "stands still" in verdicts["health"].message) == (Outcome.FAIL, True)
+    assert (verdicts["health"].outcome, "stalled" in verdicts["health"].message) == (Outcome.FAIL, True)
     assert verdicts["names-model"].outcome is Outcome.PASS
     others = [item for name, item in verdicts.items() if name not in ("health", "names-model")]
     assert {item.outcome for item in others} == {Outcome.SKIP}
-    assert all("not run: the engine stands still" in item.message for item in others)
+    assert all("not run: the engine is stalled" in item.message for item in others)
     assert sorted(paths) == ["/health", "/v1/models"]
 
 
@@ -129,7 +129,7 @@ def test_an_engine_that_freezes_during_probing_is_not_ready() -> None:
     measured = list(run_probes(of_suite("smoke"), Context(server=Server()), send, FakeClock(NOW)))
     assert measured[-1].verdict.id == "health"
     assert measured[-1].verdict.outcome is Outcome.FAIL
-    assert "while it was being probed: the engine stands still" in measured[-1].verdict.message
+    assert "while it was being probed: the engine is stalled" in measured[-1].verdict.message
 
 
 @pytest.mark.parametrize("stream", [False, True])

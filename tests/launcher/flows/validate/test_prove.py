@@ -97,7 +97,7 @@ def test_slow_decoding_in_the_log_is_named_in_the_speed_verdict() -> None:
     speed = proved(request, read_log=lambda: view, reported=reported)["speed"]
     assert speed.outcome is Outcome.INCONCLUSIVE
     assert [item for item in reported if item.id == "speed"] == [speed]  # reported once, in its final form
-    assert "9 of 9 decode lines say `cuda graph: False`" in speed.message
+    assert "9 of 9 decode lines report `cuda graph: False`" in speed.message
 
 
 def test_warnings_that_the_probes_caused_are_in_the_ledger() -> None:

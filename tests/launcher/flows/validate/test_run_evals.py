@@ -67,7 +67,7 @@ def test_a_harness_that_fails_is_an_error_with_its_output(tmp_path: Path) -> Non
     program(tmp_path, "lm-eval", "echo 'ConnectionError: no hub' >&2; exit 3")
     [verdict] = run(tmp_path, {"gsm8k": {}})
     assert verdict.outcome is Outcome.ERROR
-    assert "ended with 3" in verdict.message
+    assert "exited with code 3" in verdict.message
     assert verdict.evidence[0].text == "ConnectionError: no hub"
 
 

@@ -64,7 +64,7 @@ def test_one_frozen_rank_of_four_is_noticed_although_health_says_200() -> None:
     verdicts = {item.id: item for item in validation.verdicts}
     assert verdicts["health"].outcome is Outcome.PASS
     assert verdicts["pulse"].outcome is Outcome.FAIL
-    assert "a rank stands still" in verdicts["pulse"].message
+    assert "a rank is not responding" in verdicts["pulse"].message
 
 
 def test_a_soak_ends_when_the_server_does_not_answer() -> None:

@@ -89,7 +89,7 @@ def test_an_unresolved_warning_in_the_log_keeps_the_server_at_ready() -> None:
     )
     validation, _ = run(ledger=[warning])
     assert validation.level is Level.READY
-    assert "open warning" in validation.summary
+    assert "unresolved warning" in validation.summary
     accepted = {"accept_warnings": {"odd-scales": {"reason": "measured in May", "until": "2999-01-01"}}}
     validation, _ = run(ledger=[warning], expect=accepted)
     assert validation.level is Level.CORRECT
