@@ -1,4 +1,4 @@
-"""What we know about SGLang, and how evidence is judged. Pure: no SSH, no HTTP, no clock, no subprocess."""
+"""The knowledge about SGLang and the checks that apply it. Pure: no SSH, no HTTP, no clock, no subprocess."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
-"""The vocabulary: what rules see (Facts), what they say (Finding, Match, Diagnosis, Verdict), what helps (Remedy).
+"""The records that all checks share: their results (Finding, Match, Diagnosis, Verdict), Evidence and Remedy.
 
-Plain frozen records without behaviour beyond derived properties. How they are filled is in `constraints`,
-`signatures` and `probes`; how they are shown is in `launcher.cli.render`.
+Plain frozen records without behaviour beyond derived properties. `checks.before`, `checks.during` and `checks.after`
+create them; `launcher.cli` renders them.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 FlagValue: TypeAlias = str | bool | list[str]
-"""A flag as a profile holds it: a text, a switch (true) or several words. Numbers are kept as typed."""
+"""The value of a flag in a profile: a text, a switch (true) or several words. Numbers stay text, as typed."""
 
 
 class Severity(StrEnum):
-    """How bad a finding is: an error refuses a launch, a warning stays open, info is only shown."""
+    """The severity of a finding: an error blocks a launch, a warning stays unresolved, info is only shown."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -28,7 +28,7 @@ class Severity(StrEnum):
 
 
 class Outcome(StrEnum):
-    """Result of a check on a running server. `skip` is not `pass`; `error` means our check broke."""
+    """The result of a check on a running server. `skip` is not `pass`; `error` means that the check itself failed."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -38,44 +38,44 @@ class Outcome(StrEnum):
 
 
 class Role(StrEnum):
-    """What a log signature may be used for."""
+    """How a diagnosis uses a match of a log signature."""
 
-    CAUSE = "cause"  # may be named as the first cause
-    SYMPTOM = "symptom"  # a consequence of some cause: listed, never blamed
-    BENIGN = "benign"  # looks alarming, means nothing
-    LEDGER = "ledger"  # harmless for the process, may cost accuracy or speed: an open item for validation
+    CAUSE = "cause"  # may be reported as the cause
+    SYMPTOM = "symptom"  # a consequence of a cause: listed, never reported as the cause
+    BENIGN = "benign"  # looks alarming but is harmless
+    LEDGER = "ledger"  # harmless for the process, but may cost accuracy or speed: a warning that validation settles
 
 
 class Weight(IntEnum):
-    """How much a hit of a pattern says about the cause; the larger goes first. In YAML the name is in lower case."""
+    """How strongly a match of a pattern indicates the cause; the largest wins. YAML uses the names in lower case."""
 
-    HINT = 1  # fits several causes, or shows a consequence: speaks where nothing better does
-    USUAL = 2  # says what it says
-    DECISIVE = 3  # leaves no doubt
+    HINT = 1  # fits several causes, or shows a consequence: counts only without a stronger match
+    USUAL = 2  # the default
+    DECISIVE = 3  # identifies the cause beyond doubt
 
 
 class LogVerdict(StrEnum):
-    """What a log came to. Only `healthy` and `stopped` mean that nothing failed."""
+    """The conclusion of a diagnosis. Only `healthy` and `stopped` mean that nothing failed."""
 
     CAUSE = "cause"  # the cause of a failure is named
-    UNKNOWN = "unknown"  # something failed, or was seen to, and nothing names why
+    UNKNOWN = "unknown"  # something failed, in the log or as the caller observed, and the cause is not known
     HEALTHY = "healthy"  # the engine answered, and nothing failed
     STARTING = "starting"  # the log ends before the engine answered, and nothing has failed so far
     STOPPED = "stopped"  # the engine was asked to stop, and nothing had failed before
-    NOT_A_LOG = "not-a-log"  # nothing in it looks like the log of an engine
+    NOT_A_LOG = "not-a-log"  # the text does not look like an SGLang log
 
 
 class Origin(StrEnum):
-    """Who made a finding."""
+    """The source of a finding."""
 
-    RULE = "rule"  # a rule, the flag schema or the environment of a release: can be judged again without the host
+    RULE = "rule"  # a rule, or the flags or variables of a release: reproducible without the host
     ENGINE = "engine"  # the engine's own argument resolution on the host
-    HOST = "host"  # only a live look at the host shows it
+    HOST = "host"  # a live inspection of the host
     PROFILE = "profile"  # the profile's own statement, such as its range of releases
 
 
 def parse_version(text: str) -> Version | None:
-    """A release number such as `0.5.10.post1.dev12+gabc`; None when it is not one (e.g. `unknown`)."""
+    """Parse a release number such as `0.5.10.post1.dev12+gabc`; None when the text is not one (e.g. `unknown`)."""
     try:
         return Version(text.strip().removeprefix("v"))
     except InvalidVersion:
@@ -88,29 +88,29 @@ def flag_key(name: str) -> str:
 
 
 class EngineRange(Struct, frozen=True):
-    """Releases for which an entry holds, as a PEP 440 specifier; the empty text means every release."""
+    """The releases that an entry applies to, as a PEP 440 specifier; the empty text means every release."""
 
     text: str = ""
 
     def contains(self, version: str | None) -> bool:
-        """True when `version` is inside, and when it is unknown: an unknown engine excludes nothing."""
+        """Return whether `version` is in the range; also True for an unknown version, which excludes nothing."""
         return not self.text or not version or _inside(self.text, version)
 
 
 @lru_cache(maxsize=8192)
 def _inside(text: str, version: str) -> bool:
-    """Kept, since a gate asks the same few thousand questions for every profile."""
+    """Return whether a version is in a specifier; cached, as a gate repeats the same few thousand tests per profile."""
     parsed = parse_version(version)
     if parsed is None:
         return True
-    # A development build of the main branch carries the number of the release it leads to.
+    # A development build of the main branch has the number of the upcoming release.
     return SpecifierSet(text).contains(Version(parsed.base_version), prereleases=True)
 
 
 class Remedy(Struct, frozen=True, kw_only=True):
-    """Something that may help. Flags are canonical (newest) names; rendering spells them for the run's engine.
+    """A change that may fix a problem. Flags are canonical (newest) names; rendering spells them for the run's engine.
 
-    At most one of `run`, `require` and `inspect` is there.
+    At most one of `run`, `require` and `inspect` is set.
     """
 
     text: str = ""
@@ -118,28 +118,28 @@ class Remedy(Struct, frozen=True, kw_only=True):
     unset: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     unset_env: tuple[str, ...] = ()
-    run: str = ""  # a command to paste as it is
+    run: str = ""  # a complete command to paste
     require: Mapping[str, str] = field(default_factory=dict)  # distribution → PEP 508 specifier; empty: any version
-    inspect: str = ""  # a command that only looks
+    inspect: str = ""  # a command that changes nothing
     upgrade: Mapping[str, str] = field(default_factory=dict)  # package → version specifier
     engine: EngineRange = EngineRange()
-    when: Mapping[str, Any] | None = None  # also depends on these facts: a condition, as written
-    concrete: bool = True  # False: `<placeholders>` are left that a person must fill in
+    when: Mapping[str, Any] | None = None  # the remedy applies only under this condition on facts, as written
+    concrete: bool = True  # False: contains `<placeholders>` that a person must fill in
 
     @property
     def requirements(self) -> tuple[str, ...]:
-        """What is required, in the form that pip takes: `torch==2.9.1`."""
-        return tuple(f"{name}{wanted}" for name, wanted in self.require.items())
+        """The required packages in pip's form: `torch==2.9.1`."""
+        return tuple(f"{name}{specifier}" for name, specifier in self.require.items())
 
     @property
     def install(self) -> str | None:
-        """The command line that changes what is installed: `run`, or pip with what is required; None without either."""
+        """The command line that applies the remedy: `run`, or pip with the requirements; None without either."""
         quoted = (item if item.replace("-", "").isalnum() else f'"{item}"' for item in self.requirements)
         return self.run or (f"pip install {' '.join(quoted)}" if self.require else None)
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """One line that made an entry fire. `line` counts from 1 in the log; 0 when it is not from a log."""
+    """One line of evidence for a finding, match or verdict. `line` counts from 1 in the log; 0: not from a log."""
 
     text: str
     line: int = 0
@@ -149,7 +149,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """Judgement before a launch."""
+    """One problem found before a launch."""
 
     id: str
     severity: Severity
@@ -158,11 +158,11 @@ class Finding(Struct, frozen=True, kw_only=True):
     evidence: tuple[Evidence, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     origin: Origin = Origin.RULE
-    subject: str = ""  # what it is about: `flag.tp-size`, `env.NAME`, `host.driver`; renders to a profile position
+    subject: str = ""  # the fact it concerns: `flag.tp-size`, `env.NAME`, `host.driver`; rendered as a profile position
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """One signature that fired on a log, with the lines that show it."""
+    """One signature that fired on a log, with the matching lines."""
 
     id: str
     role: Role
@@ -172,22 +172,22 @@ class Match(Struct, frozen=True, kw_only=True):
 
     @property
     def line(self) -> int:
-        """Line of the first evidence, for ordering in time."""
+        """The line number of the first evidence, for ordering in time; 0 without evidence."""
         return self.evidence[0].line if self.evidence else 0
 
 
 class Diagnosis(Struct, frozen=True, kw_only=True):
-    """Why a run ended or misbehaves. Decide on `verdict`; the sentences are for people."""
+    """Why a run ended or misbehaves. Programs should use `verdict`; the sentences are for people."""
 
     verdict: LogVerdict
-    cause: Match | None  # set exactly where the verdict is `cause`
+    cause: Match | None  # set if and only if the verdict is `cause`
     sentence: str
     why: str = ""
     remedies: tuple[Remedy, ...] = ()
     symptoms: tuple[Match, ...] = ()
     ledger: tuple[Match, ...] = ()
-    dismissed: tuple[Match, ...] = ()  # looked like a cause and is not
-    observed: str = ""  # the kind of trouble that a caller saw where the log shows none
+    dismissed: tuple[Match, ...] = ()  # ruled out as the cause
+    observed: str = ""  # the kind of failure that the caller observed and the log does not show
     fingerprint: str = ""
     phase: str = ""
     engine: str | None = None
@@ -195,12 +195,12 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
 
     @property
     def healthy(self) -> bool:
-        """Whether nothing failed. A file that is not a log says nothing either way: False."""
+        """Whether nothing failed; False for a file that is not a log, which shows neither."""
         return self.verdict in (LogVerdict.HEALTHY, LogVerdict.STOPPED)
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """Judgement of one probe on a running server."""
+    """The judgement of one probe on a running server."""
 
     id: str
     outcome: Outcome
@@ -208,4 +208,4 @@ class Verdict(Struct, frozen=True, kw_only=True):
     evidence: tuple[Evidence, ...] = ()
     figures: Mapping[str, float | str] = field(default_factory=dict)
     seconds: float = 0.0
-    unreachable: bool = False  # nobody answered: nothing is known of the server, not even that it is alive
+    unreachable: bool = False  # the server did not respond, so it is not known to be alive

@@ -1,1 +1,1 @@
-"""Judgement before a launch: rules, flags and variables against the facts of a host and a release."""
+"""Checks before a launch: rules, flags and variables are judged against the facts of a host and a release."""

@@ -1,7 +1,7 @@
-"""What to give instead of a flag that a release refuses, deprecates or does not have.
+"""Remedies for a flag that a release rejects, deprecates or does not have.
 
-Flags of a remedy are canonical (newest) names; its text spells them for the release. The table behind it is
-`engine_history.successors`; who asks is `flag_check`.
+The flags in a remedy are canonical (newest) names; its text spells them for the release. The table of successors is in
+`checks.engine.flag_history`; `flags` creates the findings.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from checks.vocabulary import FlagValue, Remedy
 
 
 def remedies_for(name: str, value: FlagValue, flags: Mapping[str, FlagValue], schema: FlagSchema) -> tuple[Remedy, ...]:
-    """What the release has in place of flag `name` with `value`; empty when nothing is known.
+    """Return what the release offers instead of flag `name` with `value`; empty when no successor is known.
 
-    `flags` are the others of the launch: a successor may need the value of one of them.
+    `flags` are all flags of the launch: a successor may need the value of another flag.
     """
     entry = successor(name)
     if entry is not None and entry.kind == "replaced":
@@ -24,56 +24,58 @@ def remedies_for(name: str, value: FlagValue, flags: Mapping[str, FlagValue], sc
         return (remedy,) if remedy is not None else leave_out(name, entry.note)
     if entry is not None and entry.kind == "dropped":
         return leave_out(name, entry.note)
-    here = schema.spell(name)
-    if here is None or here == name:
+    spelled = schema.spell(name)
+    if spelled is None or spelled == name:
         return ()
-    return (Remedy(text=f"Write --{here}; the values are the same.", set={here: value}, unset=(name,)),)
+    return (Remedy(text=f"Use --{spelled}; its values are the same.", set={spelled: value}, unset=(name,)),)
 
 
 def look_alikes(name: str, value: FlagValue, schema: FlagSchema) -> tuple[Remedy, ...]:
+    """Return one remedy for each flag of the release whose name is similar to `name`."""
     return tuple(
         Remedy(text=f"Did you mean --{other}?", set={other: value}, unset=(name,)) for other in schema.suggestions(name)
     )
 
 
 def leave_out(name: str, note: str = "") -> tuple[Remedy, ...]:
-    """The remedy when nothing takes the place of a flag."""
-    return (Remedy(text=f"Leave --{name} out. {note}".strip(), unset=(name,)),)
+    """Return the remedy for a flag without a successor: remove it."""
+    return (Remedy(text=f"Remove --{name}. {note}".strip(), unset=(name,)),)
 
 
 def _replacement(
     entry: Successor, value: FlagValue, flags: Mapping[str, FlagValue], schema: FlagSchema
 ) -> Remedy | None:
-    """The successors with the old value or that of another flag put in; None where the release lacks one of them."""
+    """Return the successors with their values filled in; None when the release lacks one of them."""
     filled: dict[str, FlagValue] = {}
     words = []
-    for target, wanted in entry.set.items():
-        here = schema.spell(target)
-        if here is None or not _takes(schema, here, wanted):
+    for target, template in entry.set.items():
+        spelled = schema.spell(target)
+        if spelled is None or not _accepts(schema, spelled, template):
             return None
-        filled[here] = _filled(wanted, value, entry, flags)
-        words.append(f"--{here}" if filled[here] is True else f"--{here} {filled[here]}")
+        filled[spelled] = _filled(template, value, entry, flags)
+        words.append(f"--{spelled}" if filled[spelled] is True else f"--{spelled} {filled[spelled]}")
     words += [f"{variable}={setting}" for variable, setting in entry.env.items()]
-    open_ends = [v for v in filled.values() if isinstance(v, str) and v.startswith("<")]
+    placeholders = [v for v in filled.values() if isinstance(v, str) and v.startswith("<")]
     return Remedy(
         text=f"Use {' and '.join(words)} instead. {entry.note}".strip(),
         set=filled,
         unset=(entry.old, *entry.unset),
         env=dict(entry.env),
-        concrete=not open_ends,
+        concrete=not placeholders,
     )
 
 
-def _takes(schema: FlagSchema, name: str, wanted: FlagValue) -> bool:
+def _accepts(schema: FlagSchema, name: str, template: FlagValue) -> bool:
     choices = schema.by_name[name].choices
-    return choices is None or not isinstance(wanted, str) or wanted.startswith("<") or wanted in choices
+    return choices is None or not isinstance(template, str) or template.startswith("<") or template in choices
 
 
-def _filled(wanted: FlagValue, value: FlagValue, entry: Successor, flags: Mapping[str, FlagValue]) -> FlagValue:
-    if wanted == "<value>":
+def _filled(template: FlagValue, value: FlagValue, entry: Successor, flags: Mapping[str, FlagValue]) -> FlagValue:
+    """Return the value for a template: `<value>` is the old flag's value, `<other-flag>` that of another flag."""
+    if template == "<value>":
         return entry.values.get(value, value) if isinstance(value, str) else value
-    if isinstance(wanted, str) and wanted.startswith("<"):
-        named = wanted.strip("<>")
+    if isinstance(template, str) and template.startswith("<"):
+        named = template.strip("<>")
         same = (v for n, v in flags.items() if n == named or canonical_elsewhere(n) == named or named == f"{n}-size")
-        return next(same, wanted)
-    return wanted
+        return next(same, template)
+    return template

@@ -1,4 +1,4 @@
-"""The value of one flag against its declaration: how many words, which type, which choices. Neighbour: `flag_check`."""
+"""Check the value of one flag against its declaration: number of values, type, choices. `flags` checks the names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HUMAN_READABLE = re.compile(r"\s*(?:\d+(?:\.\d+)?[kMGT]|\d+[KMGT]i|[-+]?\d+)\s*\
 
 
 def check_value(name: str, value: FlagValue, flag: Flag, schema: FlagSchema) -> Iterator[Finding]:
-    """What argparse would refuse about this value. `value` is never False: that means the flag is absent."""
+    """Yield a finding for each reason why argparse would reject the value. `value` is never False (an absent flag)."""
     complaint = _words_complaint(value, flag)
     if complaint:
         yield _finding(name, f"--{name} {complaint}", (), Severity.ERROR)
@@ -34,15 +34,15 @@ def _words_complaint(value: FlagValue, flag: Flag) -> str:
     count = len(value) if isinstance(value, list) else 0 if value is True else 1
     match flag.nargs:
         case 0:
-            return "" if value is True else f"is a switch and takes no value (given: {_shown(value)})"
+            return "" if value is True else f"is a switch and takes no value, but has {_shown(value)}"
         case None:
-            return "" if count == 1 else f"takes exactly one value (given: {_shown(value)})"
+            return "" if count == 1 else f"takes exactly one value, but has {_shown(value)}"
         case "+":
             return "" if count else "takes at least one value"
         case "?":
-            return "" if count < 2 else f"takes at most one value (given: {_shown(value)})"
-        case int(wanted):
-            return "" if count == wanted else f"takes {wanted} values (given: {_shown(value)})"
+            return "" if count < 2 else f"takes at most one value, but has {_shown(value)}"
+        case int(expected):
+            return "" if count == expected else f"takes {expected} values, but has {_shown(value)}"
         case _:
             return ""
 
@@ -52,7 +52,7 @@ def _shown(value: FlagValue) -> str:
         case True:
             return "none"
         case list():
-            return " ".join(value) or "none"
+            return f"`{' '.join(value)}`" if value else "none"
         case _:
             return f"`{value}`"
 
@@ -89,14 +89,17 @@ def _is_choice(word: str, flag: Flag) -> bool:
 
 
 def _not_a_choice(name: str, word: str, flag: Flag, schema: FlagSchema) -> Finding:
-    """A release that is not known exactly, or a plug-in, may accept more: only a known release makes it an error."""
+    """Return the finding for a value outside the choices: an error only when the schema is exactly that release's.
+
+    Another release, or a plug-in, may accept more choices.
+    """
     choices = [str(choice) for choice in flag.choices or () if choice is not None]
     near = difflib.get_close_matches(word, choices, n=3, cutoff=0.5)
     near = [c for c in choices if c.replace("-", "_").lower() == word.replace("-", "_").lower()] or near
     canonical = canonical_elsewhere(name) or name
-    remedies = tuple(Remedy(text=f"Did you mean {choice}?", set={canonical: choice}) for choice in near)
+    remedies = tuple(Remedy(text=f"Did you mean `{choice}`?", set={canonical: choice}) for choice in near)
     listed = Remedy(text=f"Choose one of: {', '.join(choices)}.", set={canonical: "<choice>"}, concrete=False)
-    message = f"--{name} {word}: {schema.version} takes {', '.join(choices)}"
+    message = f"--{name} {word}: SGLang {schema.version} accepts only {', '.join(choices)}"
     severity = Severity.ERROR if schema.exact else Severity.WARNING
     return _finding(name, message, (*remedies, listed), severity)
 

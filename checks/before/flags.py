@@ -1,7 +1,7 @@
-"""A set of flags and environment variables against one engine release: what its parser refuses, drops or mistakes.
+"""Check flags and environment variables against one engine release: what its parser rejects, ignores or misreads.
 
-Only what the release's own schema says; rules about combinations are `constraints`. Values are judged in
-`flag_values`, environment variables in `env_check`.
+Only the release's own schema decides here; rules about combinations are in `rules`. `flag_values` checks the values,
+`variables` the environment variables.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ CONFIG_SUFFIXES = (".yaml", ".yml")
 
 
 def check_flags(flags: Mapping[str, FlagValue], env: Mapping[str, str], schema: FlagSchema) -> list[Finding]:
-    """Findings on flags as they are spelled, without dashes, and on SGLANG_ and SGL_ variables. Order of the input.
+    """Return findings on flags as spelled by the user, and on SGLANG_ and SGL_ variables, in the order of the input.
 
-    `false` means that a switch is absent. Severity `error` only where the engine would refuse or misread the launch.
+    `false` means that a switch is absent. The severity is `error` only where the engine would reject or misread the
+    launch.
     """
-    given = [(name.removeprefix("--"), value) for name, value in flags.items() if value is not False]
+    present = [(name.removeprefix("--"), value) for name, value in flags.items() if value is not False]
     findings: list[Finding] = []
-    for name, value in given:
+    for name, value in present:
         findings.extend(_check_one(name, value, flags, schema))
-    findings.extend(given_twice(given, schema))
-    findings.extend(_missing(given, schema))
+    findings.extend(given_twice(present, schema))
+    findings.extend(_missing(present, schema))
     findings.extend(check_environment(env, schema))
     return findings
 
@@ -37,20 +38,20 @@ def check_flags(flags: Mapping[str, FlagValue], env: Mapping[str, str], schema: 
 def _check_one(name: str, value: FlagValue, flags: Mapping[str, FlagValue], schema: FlagSchema) -> Iterable[Finding]:
     if "=" in name:
         return _with_equals(name, schema)
-    found = schema.find(name)
-    match found.kind:
-        case "exact" | "abbreviation" if found.flag is not None:
-            findings = [] if found.kind == "exact" else [_abbreviated(name, value, found)]
-            findings += _retired(found.name, value, flags, found.flag, schema)
-            return [*findings, *check_value(found.name, value, found.flag, schema), *_config(found.name, value)]
+    option = schema.find(name)
+    match option.kind:
+        case "exact" | "abbreviation" if option.flag is not None:
+            findings = [] if option.kind == "exact" else [_abbreviated(name, value, option)]
+            findings += _retired(option.name, value, flags, option.flag, schema)
+            return [*findings, *check_value(option.name, value, option.flag, schema), *_config(option.name, value)]
         case "ambiguous":
-            return [_ambiguous(name, value, flags, found, schema)]
+            return [_ambiguous(name, value, flags, option, schema)]
         case _:
             return [_unknown(name, value, flags, schema)]
 
 
 def _with_equals(name: str, schema: FlagSchema) -> Iterable[Finding]:
-    """`config=FILE` typed as one word: the engine looks for the word `--config` and ignores this."""
+    """Report `--config=FILE` in one word: the engine looks for the separate word `--config` and ignores this form."""
     option, _, value = name.partition("=")
     if schema.find(option).name != "config":
         return _check_one(option, value, {}, schema)
@@ -58,9 +59,9 @@ def _with_equals(name: str, schema: FlagSchema) -> Iterable[Finding]:
         Finding(
             id="config-file-rejected",
             severity=Severity.ERROR,
-            message=f"--config={value} is accepted and not read: the engine only looks for the separate word --config",
+            message=f"--config={value} is accepted but ignored: the engine looks only for the separate word --config",
             why="`prepare_server_args` tests `'--config' in argv` before it merges the file.",
-            remedies=(Remedy(text=f"Give it as two words: --config {value}", set={"config": value}, unset=(name,)),),
+            remedies=(Remedy(text=f"Write it as two words: --config {value}", set={"config": value}, unset=(name,)),),
             subject="flag.config",
         )
     ]
@@ -72,35 +73,35 @@ def _config(name: str, value: FlagValue) -> Iterable[Finding]:
     yield Finding(
         id="config-file-rejected",
         severity=Severity.ERROR,
-        message=f"--config {value}: the engine takes only files named .yaml or .yml",
-        remedies=(Remedy(text="Rename the file, or give its options on the command line.", concrete=False),),
+        message=f"--config {value}: the engine accepts only files named *.yaml or *.yml",
+        remedies=(Remedy(text="Rename the file, or pass its options on the command line.", concrete=False),),
         subject="flag.config",
     )
 
 
-def _abbreviated(name: str, value: FlagValue, found: Found) -> Finding:
+def _abbreviated(name: str, value: FlagValue, option: Found) -> Finding:
     return Finding(
         id="flag-abbreviated",
         severity=Severity.INFO,
-        message=f"--{name} is no option; it works as the only one that begins so, --{found.name}",
-        why="An abbreviation stops working as soon as a later release adds an option that begins the same way.",
-        remedies=(Remedy(text=f"Write --{found.name}.", set={found.name: value}, unset=(name,)),),
+        message=f"--{name} is not a flag; the engine takes it as an abbreviation of --{option.name}",
+        why="An abbreviation stops working as soon as a later release adds a flag that begins the same way.",
+        remedies=(Remedy(text=f"Use --{option.name}.", set={option.name: value}, unset=(name,)),),
         subject=f"flag.{name}",
     )
 
 
 def _ambiguous(
-    name: str, value: FlagValue, flags: Mapping[str, FlagValue], found: Found, schema: FlagSchema
+    name: str, value: FlagValue, flags: Mapping[str, FlagValue], option: Found, schema: FlagSchema
 ) -> Finding:
-    shown = ", ".join(f"--{n}" for n in found.candidates[:6])
+    shown = ", ".join(f"--{n}" for n in option.candidates[:6])
     remedies = remedies_for(name, value, flags, schema)
     if not remedies:
-        likely = f"{name}-size" if f"{name}-size" in found.candidates else found.candidates[0]
-        remedies = (Remedy(text=f"Write the full name, likely --{likely}.", set={likely: value}, unset=(name,)),)
+        likely = f"{name}-size" if f"{name}-size" in option.candidates else option.candidates[0]
+        remedies = (Remedy(text=f"Use the full name, probably --{likely}.", set={likely: value}, unset=(name,)),)
     return Finding(
         id="flag-abbreviation-ambiguous",
         severity=Severity.ERROR if schema.exact else Severity.WARNING,
-        message=f"--{name} could mean {shown} in {schema.version}: the engine exits with a usage error",
+        message=f"--{name} is ambiguous in SGLang {schema.version} ({shown}): the engine exits with a usage error",
         why=_life(name),
         remedies=remedies,
         subject=f"flag.{name}",
@@ -124,15 +125,15 @@ def _unknown(name: str, value: FlagValue, flags: Mapping[str, FlagValue], schema
 
 def _absence(span: Span | None, removed: bool, schema: FlagSchema) -> str:
     if span is None:
-        return f"is no option of {schema.version} or of any release looked at"
+        return f"is not a flag of SGLang {schema.version} or of any other known release"
     if removed:
-        return f"was removed in {span.gone or 'this release'}; this engine is {schema.version}"
-    return f"exists from {span.first}; this engine is {schema.version}"
+        return f"was removed in {span.gone or 'this release'}; this engine is SGLang {schema.version}"
+    return f"exists only from {span.first} on; this engine is SGLang {schema.version}"
 
 
 def _is_later(version: str, span: Span) -> bool:
     order = available()
-    if version not in order:  # a schema read on the host: what matters is whether the name ended before the newest
+    if version not in order:  # a schema read on the host: assume it is newer than every known release
         return span.gone is not None
     return order.index(version) > order.index(span.first)
 
@@ -143,7 +144,7 @@ def _hint(remedies: tuple[Remedy, ...]) -> str:
 
 def _life(name: str) -> str:
     span = flag_span(name)
-    return "" if span is None else f"Releases with --{name}: {span.first} to {span.last}."
+    return "" if span is None else f"--{name} exists in releases {span.first} to {span.last}."
 
 
 def _retired(
@@ -158,18 +159,18 @@ def _retired(
             Finding(
                 id="flag-removed-or-renamed",
                 severity=Severity.ERROR,
-                message=f"{schema.version} refuses --{name}: {flag.refuses}",
+                message=f"SGLang {schema.version} rejects --{name}: {flag.refuses}",
                 remedies=remedies,
                 subject=f"flag.{name}",
             )
         ]
-    instead = f"; the engine says to use {flag.replacement}" if flag.replacement else ""
-    removal = f" {entry.removed} no longer has it." if entry and entry.removed else ""
+    instead = f"; the engine recommends {flag.replacement}" if flag.replacement else ""
+    removal = f" It was removed in {entry.removed}." if entry and entry.removed else ""
     return [
         Finding(
             id="flag-deprecated",
             severity=Severity.WARNING,
-            message=f"--{name} is deprecated in {schema.version}{instead}.{removal}",
+            message=f"--{name} is deprecated in SGLang {schema.version}{instead}.{removal}",
             why=entry.note if entry else flag.help,
             remedies=remedies,
             subject=f"flag.{name}",
@@ -177,18 +178,18 @@ def _retired(
     ]
 
 
-def _missing(given: Iterable[tuple[str, FlagValue]], schema: FlagSchema) -> Iterable[Finding]:
-    """Required options that were not given. A configuration file may hold them, so it silences this."""
-    options = [schema.find(name) for name, _ in given]
-    if any(found.name == "config" and found.flag is not None for found in options):
+def _missing(flags: Iterable[tuple[str, FlagValue]], schema: FlagSchema) -> Iterable[Finding]:
+    """Report required flags that are missing, unless a configuration file is used, which may contain them."""
+    options = [schema.find(name) for name, _ in flags]
+    if any(option.name == "config" and option.flag is not None for option in options):
         return
-    present = {found.flag.dest for found in options if found.flag is not None}
+    present = {option.flag.dest for option in options if option.flag is not None}
     for flag in schema.flags:
         if flag.required and flag.dest not in present:
             yield Finding(
                 id="required-argument-missing",
                 severity=Severity.ERROR,
                 message=f"--{flag.names[0]} is required: {flag.help}",
-                remedies=(Remedy(text=f"Give --{flag.names[0]}.", set={flag.names[0]: "<value>"}, concrete=False),),
+                remedies=(Remedy(text=f"Add --{flag.names[0]}.", set={flag.names[0]: "<value>"}, concrete=False),),
                 subject=f"flag.{flag.names[0]}",
             )

@@ -1,6 +1,7 @@
-"""The `before` side of the knowledge as one section of the compiled index: what a check of one launch has to load.
+"""The `before` rules of the knowledge as one section of the compiled index, which a launch check has to load.
 
-Reasons and remedies stay in the folders and are read for the few rules that fire. The log side is `signature_index`.
+Explanations and remedies stay in the folders and are read only for the few rules that fire. The index of log
+signatures is `checks.during.signature_index`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Rules(Struct, frozen=True, kw_only=True):
 
 
 class _StoredRule(Struct, frozen=True, kw_only=True):
-    """A rule as the index holds it: its condition as written, parsed when it is loaded."""
+    """A rule as the index stores it: its condition as written, which is parsed on loading."""
 
     when: Any
     severity: Severity
@@ -45,19 +46,19 @@ class _StoredRules(Struct, frozen=True, kw_only=True):
 
 
 def of_entries(items: Iterable[Entry] | None = None) -> tuple[Rules, ...]:
-    """Rules straight from the knowledge files."""
+    """Return the rules read directly from the knowledge files, without the index."""
     chosen = entries() if items is None else items
     return tuple(Rules(id=item.id, engine=item.engine, before=item.before) for item in chosen if item.before)
 
 
 def packages(items: Iterable[Rules]) -> frozenset[str]:
-    """Every package that some rule looks at: where it is not installed, that is a fact, too."""
+    """Return every package that a rule depends on: that one is not installed is a fact too."""
     names = (name for item in items for rule in item.before for name in rule.when.names)
     return frozenset(name.removeprefix("package.") for name in names if name.startswith("package."))
 
 
 def build(root: Path = KNOWLEDGE) -> bytes:
-    """The section, as JSON. Raises YamlError when an entry is malformed."""
+    """Return the section of the index as JSON. Raises YamlError when an entry is malformed."""
     rows = []
     for folder in folders(root):
         item = load_entry(folder)
@@ -70,7 +71,7 @@ def build(root: Path = KNOWLEDGE) -> bytes:
 
 
 def load(section: bytes) -> tuple[Rules, ...]:
-    """Rules out of a section. Raises ValueError for one that is damaged."""
+    """Return the rules of a section. Raises ValueError when the section is damaged."""
     return tuple(
         Rules(id=row.id, engine=row.engine, before=tuple(map(_rule, row.before)))
         for row in msgspec.json.decode(section, type=tuple[_StoredRules, ...])

@@ -1,6 +1,6 @@
-"""Why a rule fires on a launch, or does not: every rule of one cause, every condition in it, each with its fact.
+"""Explain why a cause fires on a launch or not: every rule of the cause, every condition in it, with its fact.
 
-The judgement itself is `rules`, which this never changes; the log side is `checks.during.trace`.
+`rules` makes the judgement, which a trace never changes; `checks.during.trace` explains log signatures.
 """
 
 from __future__ import annotations
@@ -17,39 +17,39 @@ from checks.vocabulary import Severity
 
 
 class TracedRule(Struct, frozen=True, kw_only=True):
-    """One rule of a cause, held against the facts."""
+    """One rule of a cause, evaluated against the facts."""
 
     number: int
     severity: Severity
     message: str
-    engine: str  # releases that the rule is about; empty: all
-    applies: bool  # the release of the launch is among them
+    engine: str  # releases that the rule applies to; empty: all
+    applies: bool  # whether the release of the launch is among them
     condition: Step
 
     @property
     def holds(self) -> bool | None:
-        """Whether it speaks, were it the only rule."""
+        """Whether the rule would fire if it were the only one; None when unknown facts leave that undecided."""
         return self.condition.holds if self.applies else False
 
 
 class RuleTrace(Struct, frozen=True, kw_only=True):
-    """All rules of one cause, held against one launch."""
+    """All rules of one cause, evaluated for one launch."""
 
     id: str
-    release: str  # of the launch; empty where nobody knows it
-    engine: str  # releases that the cause is about; empty: all
+    release: str  # of the launch; empty when unknown
+    engine: str  # releases that the cause applies to; empty: all
     applies: bool
     rules: tuple[TracedRule, ...]
-    fired: int  # number of the rule that speaks; 0: none
+    fired: int  # number of the rule that fired; 0: none
     sentence: str
 
 
 def trace(item: Entry, facts: Facts, accepted: Mapping[str, str] | None = None) -> RuleTrace:
-    """The trace of a cause. `accepted`: findings that the profile lives with, each with its reason."""
+    """Return the trace of a cause. `accepted` maps the ids of findings that the profile accepts to its reasons."""
     version = facts.get("engine.version")
     rules = tuple(_traced(number, rule, facts) for number, rule in enumerate(item.before, 1))
-    spoken = first_holding(item, facts)
-    fired = next((number for number, rule in enumerate(item.before, 1) if rule is spoken), 0)
+    holding = first_holding(item, facts)
+    fired = next((number for number, rule in enumerate(item.before, 1) if rule is holding), 0)
     applies = item.engine.contains(version)
     sentence = " ".join(_sentences(item, rules, fired, str(version or ""), (accepted or {}).get(item.id)))
     return RuleTrace(
@@ -78,20 +78,20 @@ def _sentences(
     item: Entry, rules: tuple[TracedRule, ...], fired: int, version: str, accepted: str | None
 ) -> Iterator[str]:
     if fired:
-        lives = "" if accepted is None else f", and the profile accepts it: {accepted.rstrip('.')}"
-        yield f"It fired: rule {fired} holds{lives}."
+        acceptance = "" if accepted is None else f", and the profile accepts it: {accepted.rstrip('.')}"
+        yield f"It fired: rule {fired} holds{acceptance}."
     elif not rules:
-        yield f"It did not fire: it has no rule for a launch. Ask a log: `diagnose log FILE --trace {item.id}`."
+        yield f"It did not fire: the cause has no launch rule. Trace a log: `diagnose log FILE --trace {item.id}`."
     elif not item.engine.contains(version or None):
-        yield f"It did not fire: the cause is about SGLang {item.engine.text}, the launch uses {version}."
+        yield f"It did not fire: the cause applies to SGLang {item.engine.text}, but the launch uses {version}."
     else:
         yield _reason(rules, version)
 
 
 def _reason(rules: tuple[TracedRule, ...], version: str) -> str:
-    """The reason of the rule that comes nearest: the one with the fewest conditions that do not hold."""
-    able = [rule for rule in rules if rule.applies]
-    if not able:
-        return f"It did not fire: none of its rules is about SGLang {version}."
-    nearest = min(able, key=lambda rule: sum(step.holds is not True for step in rule.condition.steps))
+    """Explain the rule that came closest to firing: the one with the fewest conditions that do not hold."""
+    applicable = [rule for rule in rules if rule.applies]
+    if not applicable:
+        return f"It did not fire: none of its rules applies to SGLang {version}."
+    nearest = min(applicable, key=lambda rule: sum(step.holds is not True for step in rule.condition.steps))
     return f"It did not fire: in rule {nearest.number} {why_not(nearest.condition)}."

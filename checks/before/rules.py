@@ -1,4 +1,4 @@
-"""Before a launch: Facts × knowledge → findings. What an engine's own parser refuses is in `flag_check`."""
+"""Judge a launch before it starts: facts × rules of the knowledge → findings. `flags` checks the flags themselves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 
 def check(launch: Launch, rules: Iterable[Rules] | None = None) -> list[Finding]:
-    """Every finding on a launch, errors first; one finding per id and subject. `rules`: loaded before, for speed."""
+    """Return every finding on a launch, errors first, one per id and subject.
+
+    `rules` are preloaded rules, for speed; without them the knowledge files are read.
+    """
     schema = load(launch.engine) if launch.engine else load_newest()
     facts, _ = fact_builder.build(launch)
     findings = [*check_flags(launch.flags, launch.env, schema), *constrain(facts, rules)]
@@ -31,17 +34,17 @@ def check(launch: Launch, rules: Iterable[Rules] | None = None) -> list[Finding]
 
 
 def constrain(facts: Facts, rules: Iterable[Rules] | None = None) -> list[Finding]:
-    """Findings of the `before` rules. Among the rules of one cause the first that holds speaks."""
-    found = []
+    """Return the findings of the `before` rules; of each cause, the first rule that holds fires."""
+    findings = []
     for item in of_entries() if rules is None else rules:
         rule = first_holding(item, facts)
         if rule is not None:
-            found.append(finding(item.id, rule, facts))
-    return found
+            findings.append(finding(item.id, rule, facts))
+    return findings
 
 
 def first_holding(item: Rules | Entry, facts: Facts) -> Constraint | None:
-    """The first `before` rule of a cause that holds for these facts."""
+    """Return the first `before` rule of a cause that holds for these facts; None without one."""
     version = facts.get("engine.version")
     if not item.engine.contains(version):
         return None
@@ -49,20 +52,20 @@ def first_holding(item: Rules | Entry, facts: Facts) -> Constraint | None:
 
 
 def finding(slug: str, rule: Constraint, facts: Facts) -> Finding:
-    """What a rule that holds has to say about these facts."""
+    """Return the finding of a rule that holds for these facts, with the facts as evidence."""
     known = entry(slug)
-    seen = sorted(name for name in rule.when.names if facts.get(name) is not None)
+    names = sorted(name for name in rule.when.names if facts.get(name) is not None)
     return Finding(
         id=slug,
         severity=rule.severity,
         message=fill(rule.message, facts),
         why=known.why if known else "",
-        evidence=tuple(Evidence(text=f"{name} = {facts[name]}", source=name) for name in seen),
+        evidence=tuple(Evidence(text=f"{name} = {facts[name]}", source=name) for name in names),
         remedies=fitting(known.remedies, facts, {}) if known else (),
         subject=rule.subject,
     )
 
 
 def fill(template: str, facts: Facts) -> str:
-    """A message with `{namespace.name}` replaced by the fact; unknown facts read `?`."""
+    """Return a message with each `{namespace.name}` replaced by the fact; an unknown fact becomes `?`."""
     return _PLACEHOLDER.sub(lambda match: str(facts.get(match[1], "?")), template)

@@ -1,6 +1,6 @@
-"""What changes between two engine releases: of the whole command line, or of one launch's flags.
+"""Changes between two engine releases, for the whole command line or for the flags of one launch.
 
-A renamed option is a rename and not a removal with an addition; the table behind it is in `engine_history`.
+A renamed option is one rename, not a removal and an addition; the table of renames is in `checks.engine.flag_history`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 def diff(old: FlagSchema, new: FlagSchema) -> list[Change]:
-    """Changes from `old` to `new`, by canonical name."""
+    """Return the changes from `old` to `new`, ordered by canonical name."""
     before, after = _by_canonical(old), _by_canonical(new)
     changes: list[Change] = []
     for name in sorted({*before, *after}):
@@ -41,22 +41,22 @@ def diff(old: FlagSchema, new: FlagSchema) -> list[Change]:
 def diff_for(
     flags: Mapping[str, FlagValue], old: FlagSchema, new: FlagSchema, env: Mapping[str, str] | None = None
 ) -> tuple[list[Change], list[Finding]]:
-    """What going from `old` to `new` does to these flags: changes of theirs, and findings that are new there."""
+    """Return what an upgrade from `old` to `new` means for these flags: their changes, and the new findings."""
     names = set(normalise(flags, old)[0])
-    touched = [change for change in diff(old, new) if change.flag in names]
+    changes = [change for change in diff(old, new) if change.flag in names]
     known = {(f.id, f.subject) for f in check_flags(flags, env or {}, old)}
-    fresh = [f for f in check_flags(flags, env or {}, new) if (f.id, f.subject) not in known]
-    return touched, fresh
+    new_findings = [f for f in check_flags(flags, env or {}, new) if (f.id, f.subject) not in known]
+    return changes, new_findings
 
 
 def _by_canonical(schema: FlagSchema) -> dict[str, Flag]:
-    """One flag per meaning; the one that is not on its way out speaks for it."""
-    found: dict[str, Flag] = {}
+    """Return one flag for each canonical name, preferring the flag that is not deprecated."""
+    flags: dict[str, Flag] = {}
     for flag in schema.flags:
         name = schema.canonical(flag.names[0]) or flag.names[0]
-        if name not in found or found[name].deprecated:
-            found[name] = flag
-    return found
+        if name not in flags or flags[name].deprecated:
+            flags[name] = flag
+    return flags
 
 
 def _changes(
@@ -90,11 +90,11 @@ def _of_both(name: str, before: Flag, after: Flag, schemas: tuple[FlagSchema, Fl
 
 
 def _choices(before: Iterable[Any] | None, after: Iterable[Any] | None) -> dict[str, str]:
-    """The choices that went and the ones that came; `any` where there was no list."""
+    """Return the removed and the added choices; the full lists, or `any`, when one release has no list."""
     if before is None or after is None:
         return {"before": _listed(before), "after": _listed(after)}
-    gone, come = [c for c in before if c not in set(after)], [c for c in after if c not in set(before)]
-    return {"before": _listed(gone), "after": _listed(come)}
+    removed, added = [c for c in before if c not in set(after)], [c for c in after if c not in set(before)]
+    return {"before": _listed(removed), "after": _listed(added)}
 
 
 def _listed(choices: Iterable[Any] | None) -> str:

@@ -1,7 +1,7 @@
-"""SGLANG_ and SGL_ environment variables against one engine release: unknown, removed, deprecated, unreadable.
+"""Check SGLANG_ and SGL_ environment variables against one engine release: unknown, removed, deprecated, unreadable.
 
-The engine says nothing about a variable it does not know, so a typing error or an old name changes nothing and
-nobody notices. All other variables are none of its business.
+The engine silently ignores a variable that it does not know, so a typing error or an old name has no effect and goes
+unnoticed. Variables with other prefixes are not checked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OPTION = "--"
 
 
 def check_environment(env: Mapping[str, str], schema: FlagSchema) -> Iterator[Finding]:
-    """Warnings on variables that this release ignores, retires or cannot read."""
+    """Yield a warning for each variable that this release ignores, deprecates or cannot read."""
     for name, value in env.items():
         if not name.startswith(PREFIXES):
             continue
@@ -38,7 +38,7 @@ def check_environment(env: Mapping[str, str], schema: FlagSchema) -> Iterator[Fi
 def _ignored(name: str, value: str, schema: FlagSchema) -> Finding:
     span = variable_span(name)
     removed = span is not None and _ended(span, schema.version)
-    unset = Remedy(text=f"Leave {name} out: it has no effect.", unset_env=(name,))
+    unset = Remedy(text=f"Remove {name}: it has no effect.", unset_env=(name,))
     near = (
         ()
         if span
@@ -48,16 +48,16 @@ def _ignored(name: str, value: str, schema: FlagSchema) -> Finding:
         )
     )
     if removed and span is not None:
-        message = f"{name} was removed in {span.gone}; {schema.version} ignores it"
+        message = f"{name} was removed in {span.gone}; SGLang {schema.version} ignores it"
     elif span is not None:
-        message = f"{name} exists from {span.first}; {schema.version} ignores it"
+        message = f"{name} exists only from {span.first} on; SGLang {schema.version} ignores it"
     else:
-        message = f"no release looked at reads {name}: it is ignored"
+        message = f"no known release reads {name}: it is ignored"
     return Finding(
         id="env-variable-removed" if removed else "env-variable-unknown-to-engine",
         severity=Severity.WARNING,
         message=message,
-        why="The engine does not complain about variables it does not know.",
+        why="The engine does not report variables that it does not know.",
         remedies=(*near, unset),
         subject=f"env.{name}",
     )
@@ -77,15 +77,15 @@ def _retired(name: str, value: str, known: Environment, schema: FlagSchema) -> F
     if entry is None:
         return None
     replacement, note = entry.get("replacement"), entry.get("note") or ""
-    remedies = [Remedy(text=f"Leave {name} out. {note}".strip(), unset_env=(name,))]
+    remedies = [Remedy(text=f"Remove {name}. {note}".strip(), unset_env=(name,))]
     if replacement and replacement.startswith(PREFIXES):
-        remedies = [Remedy(text=f"Write {replacement}.", env={replacement: value}, unset_env=(name,))]
+        remedies = [Remedy(text=f"Use {replacement}.", env={replacement: value}, unset_env=(name,))]
     elif OPTION in note:
         remedies = [Remedy(text=note, unset_env=(name,), concrete=False)]
     return Finding(
         id="env-variable-deprecated",
         severity=Severity.WARNING,
-        message=f"{name} is deprecated in {schema.version}" + (f": use {replacement}" if replacement else ""),
+        message=f"{name} is deprecated in SGLang {schema.version}" + (f": use {replacement}" if replacement else ""),
         why=note,
         remedies=tuple(remedies),
         subject=f"env.{name}",
@@ -104,11 +104,11 @@ def _readable(value: str, kind: str) -> bool:
 
 
 def _unreadable(name: str, value: str, kind: str) -> Finding:
-    wanted = {"EnvBool": "true or false", "EnvInt": "a whole number"}.get(kind.removesuffix("WithAlias"), "a number")
+    expected = {"EnvBool": "true or false", "EnvInt": "a whole number"}.get(kind.removesuffix("WithAlias"), "a number")
     return Finding(
         id="env-value-not-read",
         severity=Severity.WARNING,
-        message=f"{name}={value} is not {wanted}: the engine warns once and uses its default",
-        remedies=(Remedy(text=f"Give {name} {wanted}.", env={name: "<value>"}, concrete=False),),
+        message=f"{name}={value} is not {expected}: the engine warns once and uses its default",
+        remedies=(Remedy(text=f"Set {name} to {expected}.", env={name: "<value>"}, concrete=False),),
         subject=f"env.{name}",
     )

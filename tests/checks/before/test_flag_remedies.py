@@ -43,7 +43,7 @@ def test_a_variable_may_take_the_place_of_a_flag() -> None:
 def test_where_the_release_lost_the_replacement_too_the_flag_is_left_out() -> None:
     [remedy] = remedies_for("enforce-piecewise-cuda-graph", True, {}, load("0.5.23"))
     assert (dict(remedy.set), remedy.unset) == ({}, ("enforce-piecewise-cuda-graph",))
-    assert remedy.text.startswith("Leave --enforce-piecewise-cuda-graph out.")
+    assert remedy.text.startswith("Remove --enforce-piecewise-cuda-graph.")
 
 
 @pytest.mark.parametrize("name", ["tp-size", "no-such-flag"])
@@ -61,5 +61,5 @@ def test_look_alikes_take_over_the_value() -> None:
 
 def test_leaving_out_says_why() -> None:
     [remedy] = leave_out("x", "It has no effect.")
-    assert (remedy.text, remedy.unset) == ("Leave --x out. It has no effect.", ("x",))
-    assert leave_out("x")[0].text == "Leave --x out."
+    assert (remedy.text, remedy.unset) == ("Remove --x. It has no effect.", ("x",))
+    assert leave_out("x")[0].text == "Remove --x."

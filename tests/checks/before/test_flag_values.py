@@ -23,24 +23,24 @@ def check(value: FlagValue, *, name: str = "x", exact: bool = True, **declared: 
     ("nargs", "value", "complaint"),
     [
         (0, True, ""),
-        (0, "yes", "is a switch and takes no value (given: `yes`)"),
-        (0, ["a", "b"], "is a switch and takes no value (given: a b)"),
+        (0, "yes", "is a switch and takes no value, but has `yes`"),
+        (0, ["a", "b"], "is a switch and takes no value, but has `a b`"),
         (None, "a", ""),
         (None, ["a"], ""),
-        (None, True, "takes exactly one value (given: none)"),
-        (None, [], "takes exactly one value (given: none)"),
-        (None, ["a", "b"], "takes exactly one value (given: a b)"),
+        (None, True, "takes exactly one value, but has none"),
+        (None, [], "takes exactly one value, but has none"),
+        (None, ["a", "b"], "takes exactly one value, but has `a b`"),
         ("+", "a", ""),
         ("+", ["a", "b"], ""),
         ("+", True, "takes at least one value"),
         ("+", [], "takes at least one value"),
         ("?", True, ""),
         ("?", "a", ""),
-        ("?", ["a", "b"], "takes at most one value (given: a b)"),
+        ("?", ["a", "b"], "takes at most one value, but has `a b`"),
         ("*", True, ""),
         ("*", ["a", "b", "c"], ""),
         (2, ["a", "b"], ""),
-        (2, "a", "takes 2 values (given: `a`)"),
+        (2, "a", "takes 2 values, but has `a`"),
     ],
 )
 def test_a_flag_takes_so_many_words(nargs: str | int | None, value: FlagValue, complaint: str) -> None:
@@ -102,7 +102,7 @@ def test_a_choice_is_taken_as_it_is_typed(choices: tuple[Any, ...] | None, value
 )
 def test_another_word_is_refused_with_those_that_are_near(word: str, offered: list[str]) -> None:
     [finding] = check(word, choices=("flashinfer", "gpt-oss", "gpt-os", None))
-    assert finding.message == f"--x {word}: 0.5.9 takes flashinfer, gpt-oss, gpt-os"
+    assert finding.message == f"--x {word}: SGLang 0.5.9 accepts only flashinfer, gpt-oss, gpt-os"
     assert [remedy.set["x"] for remedy in finding.remedies if remedy.concrete] == offered
     assert (finding.remedies[-1].text, finding.remedies[-1].concrete) == (
         "Choose one of: flashinfer, gpt-oss, gpt-os.", False,

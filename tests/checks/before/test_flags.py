@@ -44,7 +44,7 @@ def test_a_renamed_flag_is_refused_where_the_old_name_is_gone(version: str) -> N
 
 def test_a_flag_of_a_later_release_says_from_which_one_it_exists() -> None:
     finding = _only("flag-unknown-to-engine", {**MODEL, "mamba-radix-cache-strategy": "extra_buffer"}, "0.5.9")
-    assert "exists from 0.5.14" in finding.message
+    assert "exists only from 0.5.14 on" in finding.message
     assert "--mamba-scheduler-strategy" in finding.remedies[0].text
 
 

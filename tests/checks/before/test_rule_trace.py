@@ -47,7 +47,7 @@ def test_a_fact_that_nobody_measured_is_the_reason() -> None:
 
 def test_a_release_outside_the_range_is_the_reason() -> None:
     assert sentence("prefill-graph-with-fp4-speculation", Launch(engine="0.5.10")) == (
-        "It did not fire: the cause is about SGLang >=0.5.14, the launch uses 0.5.10."
+        "It did not fire: the cause applies to SGLang >=0.5.14, but the launch uses 0.5.10."
     )
 
 

@@ -47,10 +47,10 @@ def only(name: str, value: str = "1") -> Finding:
     ("version", "name", "value", "slug", "message"),
     [
         ("0.5.23", "SGLANG_ENABLE_SPEC_V2", "1", "env-variable-removed", "was removed in 0.5."),
-        ("0.5.3", "SGLANG_WARMUP_TIMEOUT", "600", "env-variable-unknown-to-engine", "exists from 0.5."),
-        ("0.5.9", "SGLANG_ENABLE_SPEC_V3", "1", "env-variable-unknown-to-engine", "no release looked at reads it"),
+        ("0.5.3", "SGLANG_WARMUP_TIMEOUT", "600", "env-variable-unknown-to-engine", "exists only from 0.5."),
+        ("0.5.9", "SGLANG_ENABLE_SPEC_V3", "1", "env-variable-unknown-to-engine", "no known release reads it"),
         ("0.5.9", "SGL_ENABLE_JIT_DEEPGEMM", "1", "env-variable-deprecated", "use SGLANG_ENABLE_JIT_DEEPGEMM"),
-        ("0.5.9", "SGLANG_GC_LOG", "1", "env-variable-deprecated", "is deprecated in 0.5.9"),
+        ("0.5.9", "SGLANG_GC_LOG", "1", "env-variable-deprecated", "is deprecated in SGLang 0.5.9"),
         ("0.5.9", "SGLANG_ENABLE_SPEC_V2", "on", "env-value-not-read", "is not true or false"),
     ],
 )
@@ -131,11 +131,11 @@ def test_an_unrecorded_release_takes_a_variable_that_went_for_removed() -> None:
 @pytest.mark.parametrize(
     ("name", "env", "concrete", "words"),
     [
-        ("SGLANG_OLD", {"SGLANG_NAME": "7"}, True, "Write SGLANG_NAME."),
-        ("SGL_COUNT", {"SGLANG_COUNT": "7"}, True, "Write SGLANG_COUNT."),
+        ("SGLANG_OLD", {"SGLANG_NAME": "7"}, True, "Use SGLANG_NAME."),
+        ("SGL_COUNT", {"SGLANG_COUNT": "7"}, True, "Use SGLANG_COUNT."),
         ("SGLANG_FLAGGED", {}, False, "Use '--page-size' instead."),
-        ("SGLANG_GONE_SOON", {}, True, "Leave SGLANG_GONE_SOON out. It has no effect."),
-        ("SGLANG_ELSEWHERE", {}, True, "Leave SGLANG_ELSEWHERE out."),
+        ("SGLANG_GONE_SOON", {}, True, "Remove SGLANG_GONE_SOON. It has no effect."),
+        ("SGLANG_ELSEWHERE", {}, True, "Remove SGLANG_ELSEWHERE."),
     ],
 )
 def test_a_retired_variable_names_what_took_its_place(
