@@ -1,1 +1,1 @@
-"""Evidence of any origin → flat Facts, and the facts that need arithmetic or a table."""
+"""Turn evidence of any origin into flat Facts, and derive the facts that need arithmetic or a table."""

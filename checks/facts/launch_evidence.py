@@ -1,7 +1,7 @@
-"""Evidence of any origin → the flat Facts that rules see. Names and meanings are in `names`.
+"""Turn evidence of any origin into the flat Facts that rules use. `names` defines their names and meanings.
 
-Flags arrive in whatever spelling a person used and leave under their canonical (newest) names. Facts that need
-arithmetic or a table are added by `checks.facts.derived`.
+Flags may have any spelling that a release accepts; their facts use the canonical (newest) names. `checks.facts.derived`
+adds the facts that need arithmetic or a table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from checks.vocabulary import Finding, FlagValue
 
 
 class Launch(Struct, frozen=True, kw_only=True):
-    """Everything known about one launch, before or after it happened. Absent keys mean nobody looked."""
+    """Everything known about one launch, before or after it happened. A missing key means that it was not measured."""
 
     engine: str | None = None
     flags: Mapping[str, FlagValue] = field(default_factory=dict)
@@ -28,22 +28,22 @@ class Launch(Struct, frozen=True, kw_only=True):
     gpu: Mapping[str, Any] = field(default_factory=dict)  # name, sm, count, vram_gb, nvlink, platform
     model: Mapping[str, Any] = field(default_factory=dict)
     draft_model: Mapping[str, Any] = field(default_factory=dict)
-    packages: Mapping[str, str | None] = field(default_factory=dict)  # None: looked for, absent
+    packages: Mapping[str, str | None] = field(default_factory=dict)  # None: known to be absent
     host: Mapping[str, Any] = field(default_factory=dict)
-    observed: Mapping[str, Any] = field(default_factory=dict)  # what a caller saw: kind, sample
+    observed: Mapping[str, Any] = field(default_factory=dict)  # the caller's observation: kind, sample
 
 
 _GPU_NAMES = {"name": "gpu_name", "count": "gpu_count"}
 
 
 def build(launch: Launch) -> tuple[Facts, list[Finding]]:
-    """Facts of a launch, and what was found while its flags were put under their canonical names."""
+    """Return the facts of a launch, and the findings from normalising its flags to canonical names."""
     facts, findings = gather(launch)
     return derived.extend(facts), findings
 
 
 def gather(launch: Launch) -> tuple[dict[str, Any], list[Finding]]:
-    """The same without the derived facts."""
+    """Return the facts of a launch without the derived facts, and the findings from normalising its flags."""
     schema = load(launch.engine) if launch.engine else load_newest()
     flags, findings = normalise(launch.flags, schema)
     facts: dict[str, Any] = {"engine.version": launch.engine, "engine.known": schema.exact}
@@ -62,12 +62,12 @@ def gather(launch: Launch) -> tuple[dict[str, Any], list[Finding]]:
 
 
 def _normalised(distribution: str) -> str:
-    """As PyPI compares names: `sgl_kernel` is `sgl-kernel`."""
+    """Normalise a distribution name as PyPI does: `sgl_kernel` becomes `sgl-kernel`."""
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def _sm(value: Any) -> Any:
-    """120 of a compute capability however it is written: 120, "sm_120", "12.0", 12.0."""
+    """Return 120 for a compute capability in any notation: 120, "sm_120", "12.0", 12.0."""
     number = as_number(str(value).lower().removeprefix("sm").lstrip("_")) if value is not None else None
     if number is None:
         return value
@@ -75,7 +75,7 @@ def _sm(value: Any) -> Any:
 
 
 def from_case(case: Mapping[str, Any]) -> Launch:
-    """The launch described by a case file (`launch check --case`). Raises ValueError with the offending key."""
+    """Return the launch that a case file describes (`launch check --case`). Raises ValueError naming a faulty key."""
     parts = {}
     for name in ("flags", "env", "gpu", "model", "draft_model", "packages", "host", "observed"):
         value = case.get(name)
@@ -84,14 +84,14 @@ def from_case(case: Mapping[str, Any]) -> Launch:
         if name == "model" and isinstance(value, str):
             value = {"name": value}
         if not isinstance(value, Mapping):
-            raise ValueError(f"`{name}` must be a mapping, not {type(value).__name__}")
+            raise ValueError(f"`{name}` must be a mapping, but is of type {type(value).__name__}")
         parts[name] = value
     engine = case.get("engine_version") or case.get("engine")
     return Launch(engine=str(engine) if engine else None, **parts)
 
 
 def load_newest() -> FlagSchema:
-    """The schema of the newest release, for launches whose engine is unknown."""
+    """Return the schema of the newest release, for launches whose engine is unknown."""
     return load("")
 
 

@@ -1,7 +1,7 @@
-"""The registry of facts: what a name means, which type its value has, and which module measures it.
+"""The registry of facts: the meaning of each name, the type of its value, and the module that measures it.
 
-Read from `knowledge/facts/*.yaml`, one file a namespace. Checks and diagnoses never load it; lint, the reference page
-and `--trace` do. How facts are made is in `launch_evidence` and `derived`; how they are compared in `conditions`.
+Read from `knowledge/facts/*.yaml`, one file per namespace. Only lint, the reference page and `--trace` load it; checks
+and diagnoses do not. `launch_evidence` and `derived` create facts, `checks.catalog.conditions` compares them.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ FOLDER = KNOWLEDGE / "facts"
 TYPES = ("text", "number", "flag", "list", "choice", "mapping")
 PROOFS = ("flag-schemas", "variables", "requirements", "named-group", "keys")
 GIVEN = "given"
-"""Stands for a module where a profile, a facts file or a caller states the fact."""
+"""Takes the place of a module when a profile, a facts file or a caller states the fact."""
 NUMBERS = ("int", "float", "human_readable_int")
 STATED = ("flag", "env", "engine", "observed")
-"""Namespaces whose facts a launch or a caller states. All others are measured, or a rule waits for them in vain."""
+"""Namespaces whose facts a launch or a caller states. All other facts need a module that measures them."""
 
 
 class Fact(Struct, frozen=True, kw_only=True):
@@ -43,18 +43,18 @@ class Fact(Struct, frozen=True, kw_only=True):
     type: str
     meaning: str
     measured_by: tuple[str, ...]  # modules, the first one first; or `given`
-    when: str  # what must be the case for the fact to be known
+    when: str  # the condition under which the fact is known
     since: str
     unit: str = ""
     choices: tuple[str, ...] = ()
 
     @property
     def measured(self) -> bool:
-        """Some module produces it, or it is one of those that a launch itself states."""
+        """Whether a module produces the fact, or a launch itself states it."""
         return self.measured_by != (GIVEN,) or self.name.partition(".")[0] in STATED
 
     def accepts(self, value: object) -> bool:
-        """Whether a value is of this type. Null is: looked for and absent. Numbers may come as typed text."""
+        """Return whether a value has this type. Null (known to be absent) has any type; numbers may be text."""
         match value:
             case None:
                 return True
@@ -73,35 +73,35 @@ class Fact(Struct, frozen=True, kw_only=True):
 
 
 class Pattern(Struct, frozen=True, kw_only=True):
-    """Names that are open by nature, as one record: `flag.<option>`."""
+    """One record for an open set of names, such as `flag.<option>`."""
 
     name: str
-    fact: Fact  # of any such name, but for its own name
+    fact: Fact  # the record of every such name, except for the name itself
     proven_by: str
-    keys: Mapping[str, str]  # key → type: the whole proof, or names besides those that releases require
+    keys: Mapping[str, str]  # key → type: all allowed names, or names in addition to those that releases require
 
 
 class Namespace(Struct, frozen=True, kw_only=True):
-    """The part of a name before the first dot."""
+    """The facts whose names share the part before the first dot."""
 
     name: str
     meaning: str
-    closed: bool  # what is not there is absent; else it is unknown
-    when: str  # what must be the case for its facts to be known, where a record does not say otherwise
+    closed: bool  # True: a missing fact is absent; False: it is unknown
+    when: str  # the condition under which its facts are known, unless a record states another
     facts: Mapping[str, Fact]  # by full name
     patterns: tuple[Pattern, ...]
 
 
 @cache
 def namespaces() -> Mapping[str, Namespace]:
-    """The whole registry. Raises YamlError for the first record that is malformed."""
-    found = (_namespace(path.stem, read(path)) for path in sorted(FOLDER.glob("*.yaml")))
-    return {item.name: item for item in found}
+    """Return the whole registry by namespace. Raises YamlError for the first malformed record."""
+    spaces = (_namespace(path.stem, read(path)) for path in sorted(FOLDER.glob("*.yaml")))
+    return {space.name: space for space in spaces}
 
 
 @cache
 def lookup(name: str) -> Fact | None:
-    """The record of a fact, or one made by a pattern that proves the name; None when the name is not known."""
+    """Return the record of a fact, or one from a pattern that proves the name; None when the name is unknown."""
     space = namespaces().get(name.partition(".")[0])
     if space is None:
         return None
@@ -112,7 +112,7 @@ def lookup(name: str) -> Fact | None:
 
 
 def known_names() -> Iterator[str]:
-    """Every name with a record of its own, and every proven flag and variable: what a wrong name is compared with."""
+    """Yield every registered name and every proven flag, variable and package, as suggestions for a wrong name."""
     for space in namespaces().values():
         yield from space.facts
         for pattern in space.patterns:
@@ -123,7 +123,7 @@ def known_names() -> Iterator[str]:
 
 
 def flag_choices(option: str, engine: EngineRange) -> frozenset[str]:
-    """The words that an option takes in some release of a range; empty where one of them takes any word."""
+    """Return the choices of an option over the releases of a range; empty when one release accepts any word."""
     words: set[str] = set()
     for flag in _flags(option, engine):
         if not flag.choices:
@@ -133,7 +133,7 @@ def flag_choices(option: str, engine: EngineRange) -> frozenset[str]:
 
 
 def flag_types(option: str) -> frozenset[str]:
-    """`flag`, `number`, `text`: what an option is in the releases that have it."""
+    """Return the types (`flag`, `number`, `text`) of an option in the releases that have it."""
     return frozenset(_flag_type(flag) for flag in _flags(option, EngineRange()))
 
 
@@ -170,7 +170,7 @@ def _proven(pattern: Pattern, name: str) -> Fact | None:
         case "keys":
             return _named(fact, name, pattern.keys[key]) if key in pattern.keys else None
         case _:
-            return _named(fact, name)  # the group is looked for in the entry's own patterns, by lint
+            return _named(fact, name)  # lint checks that a pattern of the entry has the group
 
 
 @cache
@@ -220,14 +220,14 @@ def _namespace(name: str, node: Node) -> Namespace:
 _KEYS = ("type", "choices", "unit", "meaning", "measured-by", "when", "since")
 
 
-def _fact(name: str, node: Node, when: str, more: tuple[str, ...] = ()) -> Fact:
-    node.mapping((*_KEYS, *more))
-    measured, choices, unit, own = (node.get(key) for key in ("measured-by", "choices", "unit", "when"))
+def _fact(name: str, node: Node, usual_when: str, further_keys: tuple[str, ...] = ()) -> Fact:
+    node.mapping((*_KEYS, *further_keys))
+    measured, choices, unit, when = (node.get(key) for key in ("measured-by", "choices", "unit", "when"))
     if measured is None:
         raise node.fail("`measured-by` is missing")
     kind = _one_of(node.need("type"), TYPES)
     if (kind == "choice") is not (choices is not None):
-        raise node.fail("`choices` belong to the type `choice`, and to no other")
+        raise node.fail("`choices` is required for the type `choice` and not allowed for any other type")
     return Fact(
         name=name,
         type=kind,
@@ -235,7 +235,7 @@ def _fact(name: str, node: Node, when: str, more: tuple[str, ...] = ()) -> Fact:
         measured_by=tuple(item.text() for item in measured.sequence())
         if isinstance(measured.value, list)
         else (measured.text(),),
-        when=own.text() if own else when,
+        when=when.text() if when else usual_when,
         since=node.need("since").text(),
         unit=unit.text() if unit else "",
         choices=tuple(item.text() for item in choices.sequence()) if choices else (),

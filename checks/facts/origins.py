@@ -1,4 +1,4 @@
-"""Where the facts of one launch came from, in words, for `--trace`. What a fact means is in `names`."""
+"""Describe where the facts of one launch came from, for `--trace`. `names` defines what a fact means."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from checks.facts.derived import DERIVATIONS
 from checks.facts.names import lookup
 
 Sources = Mapping[str, str]
-"""Fact (`flag.tp-size`) or namespace (`host.`) → who stated or measured it, in words."""
+"""Fact (`flag.tp-size`) or namespace (`host.`) → the source that stated or measured it, in words."""
 
 _DERIVED = "checks/facts/derived/"
 
 
 def derived_by(facts: Facts) -> dict[str, str]:
-    """Each fact that is worked out from these → the module that does so."""
-    extended, found = dict(facts), dict[str, str]()
+    """Return a mapping from each fact that is derived from these facts to the module that derives it."""
+    extended, modules = dict(facts), dict[str, str]()
     for derive in DERIVATIONS:
-        made = derive(extended)
+        derived = derive(extended)
         module = derive.__module__.replace(".", "/") + ".py"
-        for name, value in made.items():
+        for name, value in derived.items():
             if name not in extended or extended[name] != value:
-                found[name] = _registered_module(name) or module
-        extended.update(made)
-    return found
+                modules[name] = _registered_module(name) or module
+        extended.update(derived)
+    return modules
 
 
 def origin(name: str, facts: Facts, sources: Sources) -> str:
-    """Where a fact came from; for one that is not there, why not and what would measure it."""
+    """Return where a fact came from; for a missing fact, why it is missing and what would measure it."""
     if name in facts:
-        stated = sources.get(name) or sources.get(name.partition(".")[0] + ".")
-        return stated or "taken for granted, as nothing says otherwise"
+        source = sources.get(name) or sources.get(name.partition(".")[0] + ".")
+        return source or "assumed by default"
     if name.startswith(CLOSED):
-        return "absent: nothing sets it"
+        return "absent: the launch does not set it"
     fact = lookup(name)
     if fact is None:
         return "unknown: this name is not registered"
-    return f"unknown: nobody measured it; {' and '.join(fact.measured_by)} would, when {fact.when}"
+    return f"unknown: it was not measured; {' and '.join(fact.measured_by)} measures it when {fact.when}"
 
 
 def worked_out(facts: Facts) -> dict[str, str]:
-    """`derived_by` in the words of Sources."""
-    return {name: f"worked out by {module}" for name, module in derived_by(facts).items()}
+    """Return `derived_by` as Sources."""
+    return {name: f"derived by {module}" for name, module in derived_by(facts).items()}
 
 
 def without_derived(facts: Facts, stated: Sources) -> dict[str, object]:
-    """What is left of finished facts when those that are worked out are taken away, unless somebody states them."""
+    """Return complete facts without the derived ones, except for derived facts that a source states."""
     return {name: value for name, value in facts.items() if name in stated or not _registered_module(name)}
 
 

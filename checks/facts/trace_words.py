@@ -1,4 +1,4 @@
-"""Sentences about a condition that was held against facts, for both sides of `--trace`."""
+"""Sentences about a condition that was evaluated against facts, for `--trace` of a launch and of a log."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Any
 
 from checks.catalog.conditions import CLOSED, Step
 
-_ASKED = {"equals": "", "in": "one of ", "at_least": "at least ", "matches": "a match of "}
+_OPERATORS = {"equals": "", "in": "one of ", "at_least": "at least ", "matches": "a match of "}
 
 
 def why_not(step: Step) -> str:
-    """The first reason why a condition does not hold: false first, else what it hangs on."""
+    """Return the first reason why a condition does not hold: a false part, else the unknown fact it depends on."""
     if not step.steps:
         return _comparison(step)
     if step.word == "unless":
         inner = next((part for part in step.steps if part.holds is not False), step.steps[0])
-        return f"`unless` {'holds: ' if step.holds is False else 'is open: '}{_state(inner)}"
+        return f"`unless` {'holds: ' if step.holds is False else 'is undecided: '}{_state(inner)}"
     if step.word == "any":
         return f"nothing under `any` holds: {why_not(step.steps[0])}"
     failing = next((part for part in step.steps if part.holds is False), None)
@@ -23,14 +23,14 @@ def why_not(step: Step) -> str:
 
 
 def asked(step: Step) -> str:
-    """What a comparison asks for, such as `at least 90`."""
+    """Return what a comparison requires, such as `at least 90`."""
     if step.word == "present":
         return "present" if step.operand else "not present"
-    return f"{_ASKED[step.word]}{worded(step.operand)}"
+    return f"{_OPERATORS[step.word]}{worded(step.operand)}"
 
 
 def worded(value: Any) -> str:
-    """A value as a rule writes it."""
+    """Return a value as a rule writes it."""
     match value:
         case None:
             return "null"
@@ -43,7 +43,8 @@ def worded(value: Any) -> str:
 
 
 def _comparison(step: Step) -> str:
-    return f"{_state(step)}, and the condition asks for {asked(step)}"
+    requirement = f"it to be {asked(step)}" if step.word == "present" else asked(step)
+    return f"{_state(step)}, but the condition requires {requirement}"
 
 
 def _state(step: Step) -> str:

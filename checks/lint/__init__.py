@@ -1,1 +1,1 @@
-"""The knowledge held to account. `python -m checks.lint [FOLDER ..]` prints one line per fault."""
+"""Lint the knowledge. `python -m checks.lint [FOLDER ..]` prints one line per fault."""

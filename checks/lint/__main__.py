@@ -1,6 +1,6 @@
-"""`python -m checks.lint [FOLDER ..]`: every fault of the knowledge that ships, or of drafts judged together with it.
+"""`python -m checks.lint [FOLDER ..]`: print every fault of the shipped knowledge, or of proposed entries added to it.
 
-Exit code 1 with any fault.
+The exit code is 1 if there is any fault.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from checks.lint.entry_faults import lint
 
 
 def main(words: Sequence[str] = ()) -> int:
-    """Print faults; the exit code. `words`: folders of drafts, judged together with the knowledge that ships."""
+    """Print the faults and return the exit code. `words` are folders of proposed entries, added to the knowledge."""
     drafts = [Path(word) for word in words]
     try:
         faults = lint([load_entry(path) for path in drafts], build(drafts=drafts)) if drafts else lint()

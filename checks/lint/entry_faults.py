@@ -1,8 +1,8 @@
-"""What is wrong with entries of the knowledge, one line per fault.
+"""Find faults in entries of the knowledge, one line per fault.
 
-Every case of a rule behaves as stated; every match log is diagnosed as its cause and no miss log is; every flag that a
-rule or remedy names exists in some spelling in every release of its range; every regex compiles in both engines. The
-facts that an entry names are judged in `fact_faults`.
+Every case of a rule must behave as stated; every match log must be diagnosed as its cause and no miss log may be; every
+flag that a remedy sets must exist in some spelling in every release of its range; every regex must compile in both
+regex engines. `fact_faults` checks the facts that an entry names.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PLACEHOLDER = re.compile(r"[<{]")
 
 
 def lint(items: Iterable[Entry] | None = None, index: Index | None = None) -> list[str]:
-    """Every fault of these entries (of all that ship, when left out), each as `slug: what is wrong`."""
+    """Return every fault of these entries (by default of all shipped entries), each as `slug: fault`."""
     chosen = tuple(entries() if items is None else items)
     judge = index or build()
     rules: tuple[Callable[[Entry], Iterator[str]], ...] = (
@@ -50,24 +50,24 @@ def lint(items: Iterable[Entry] | None = None, index: Index | None = None) -> li
 
 
 def folders_without_an_entry(root: Path = KNOWLEDGE) -> Iterator[str]:
-    """A folder that no reader takes for an entry: its YAML file is missing or has another name."""
+    """Report folders that are not read as an entry because their YAML file is missing or misnamed."""
     for kind, name in (("causes", "cause.yaml"), ("signs", "sign.yaml")):
         for path in sorted((root / kind).iterdir()):
             if path.is_dir() and not (path / name).exists():
-                yield f"{kind}/{path.name}: no {name}"
+                yield f"{kind}/{path.name}: {name} is missing"
 
 
 def has_what_it_needs(item: Entry) -> Iterator[str]:
-    """Completeness: reasons, remedies, cases for rules, logs for patterns."""
+    """Check that an entry is complete: explanation, remedies, cases for rules, logs for patterns."""
     if not item.title or not item.why:
-        yield "no `title`" if not item.title else "no `why`"
+        yield "`title` is missing" if not item.title else "`why` is missing"
     if item.role is Role.CAUSE and not item.remedies:
-        yield "no remedy"
+        yield "a cause needs a remedy"
     for remedy in item.remedies:
         if remedy == Remedy(engine=remedy.engine, when=remedy.when):
-            yield "a remedy that says nothing"
+            yield "a remedy is empty"
     if item.before and {case.fires for case in item.cases} != {True, False}:
-        yield "`before` needs a case that fires and one that does not"
+        yield "`before` needs a case that fires and a case that does not"
     with_text = [pattern for pattern in item.during if pattern.all or pattern.anywhere]
     if with_text and not list(item.folder.glob("match-*.log")):
         yield "`during` needs a match-*.log"
@@ -76,7 +76,7 @@ def has_what_it_needs(item: Entry) -> Iterator[str]:
 
 
 def names_known_flags(item: Entry) -> Iterator[str]:
-    """No remedy may name a flag that does not exist where it applies."""
+    """Check that each flag set by a remedy exists in the releases to which the remedy applies."""
     for remedy in item.remedies:
         yield from _remedy_faults(item, remedy)
 
@@ -95,7 +95,7 @@ def _remedy_faults(item: Entry, remedy: Remedy) -> Iterator[str]:
 
 
 def compiles(item: Entry) -> Iterator[str]:
-    """Both regex engines take every pattern, so that the fallback means the same."""
+    """Check that both regex engines compile every pattern, so that the fallback engine gives the same result."""
     engine = re2_module()
     for pattern in item.during:
         for text in (*pattern.all, *pattern.anywhere, *pattern.without):
@@ -108,7 +108,7 @@ def compiles(item: Entry) -> Iterator[str]:
 
 
 def behaves_as_stated(item: Entry) -> Iterator[str]:
-    """Each case of `before`."""
+    """Check that the rules fire, or do not fire, on each case as the case states."""
     for case in item.cases:
         facts = derived.extend({"host.platform": "cuda", "engine.version": case.engine, **case.facts})
         if (first_holding(item, facts) is not None) is not case.fires:
@@ -116,15 +116,15 @@ def behaves_as_stated(item: Entry) -> Iterator[str]:
 
 
 def names_known_probes(item: Entry) -> Iterator[str]:
-    """A ledger entry may only be cleared by probes that exist."""
+    """Check that the probes in `cleared-by` exist."""
     known = {probe.id for probe in probes()}
     for name in item.cleared_by:
         if name not in known:
-            yield f"cleared by `{name}`, which is no probe"
+            yield f"`cleared-by` names `{name}`, which is not a probe"
 
 
 def holds_for_releases(item: Entry) -> Iterator[str]:
-    """Every range of releases, together with that of the entry, contains a release that is known."""
+    """Check that each range of releases, intersected with that of the entry, contains a known release."""
     parts = [("the entry", item.engine)]
     parts += [(f"a rule in `before` ({rule.message})", rule.engine) for rule in item.before]
     parts += [(pattern.where, pattern.engine) for pattern in item.during]
@@ -135,21 +135,21 @@ def holds_for_releases(item: Entry) -> Iterator[str]:
 
 
 def logs_behave(item: Entry, index: Index) -> Iterator[str]:
-    """match-*.log is recognised as this entry, miss-*.log is not."""
+    """Check that each match-*.log is recognised as this entry and no miss-*.log is."""
     for path in sorted(item.folder.glob("*.log")):
-        found = diagnose_chunks([path.read_bytes()], index, facts_beside(path))
+        diagnosis = diagnose_chunks([path.read_bytes()], index, facts_beside(path))
         by_role = {
-            Role.CAUSE: {found.cause.id} if found.cause else set(),
-            Role.SYMPTOM: {match.id for match in found.symptoms},
-            Role.BENIGN: {match.id for match in found.dismissed},
-            Role.LEDGER: {match.id for match in found.ledger},
+            Role.CAUSE: {diagnosis.cause.id} if diagnosis.cause else set(),
+            Role.SYMPTOM: {match.id for match in diagnosis.symptoms},
+            Role.BENIGN: {match.id for match in diagnosis.dismissed},
+            Role.LEDGER: {match.id for match in diagnosis.ledger},
         }
-        hit = item.id in by_role[item.role]
-        if hit is not path.name.startswith("match-"):
-            seen = ", ".join(sorted(by_role[item.role])) or "nothing"
-            yield f"{path.name} is recognised as {seen}"
+        recognised = item.id in by_role[item.role]
+        if recognised is not path.name.startswith("match-"):
+            names = ", ".join(sorted(by_role[item.role])) or "nothing"
+            yield f"{path.name} is recognised as {names}"
     for path in sorted(item.folder.glob("match-*.facts.yaml")):
         if not path.with_name(path.name.replace(".facts.yaml", ".log")).exists():
-            found = diagnose_chunks([b""], index, read(path).plain())
-            if found.cause is None or found.cause.id != item.id:
-                yield f"{path.name} is recognised as {found.cause.id if found.cause else 'nothing'}"
+            cause = diagnose_chunks([b""], index, read(path).plain()).cause
+            if cause is None or cause.id != item.id:
+                yield f"{path.name} is recognised as {cause.id if cause else 'nothing'}"

@@ -1,7 +1,7 @@
-"""What is wrong with the facts that an entry names: unknown names, facts that nobody measures, comparisons that cannot
-hold by the type of the fact, placeholders that nothing fills.
+"""Find faults in the facts that an entry names: unknown names, facts without a measuring module, comparisons that the
+type of the fact makes impossible, placeholders that are never filled.
 
-The registry itself is `checks.facts.names`; whether a rule behaves as its cases say is in `entry_faults`.
+`checks.facts.names` is the registry; `entry_faults` checks that a rule behaves as its cases state.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ORDERED = "at_least"
 
 
 def fact_faults(item: Entry) -> Iterator[str]:
-    """Every fault of the facts that an entry names."""
+    """Yield every fault of the facts that an entry names."""
     groups = captured_groups(item)
     for place, written, engine in _conditions(item):
         for comparison in comparisons(written):
@@ -36,16 +36,16 @@ def fact_faults(item: Entry) -> Iterator[str]:
 
 
 def captured_groups(item: Entry) -> frozenset[str]:
-    """The named groups of all patterns of an entry."""
+    """Return the named groups of all patterns of an entry."""
     texts = (text for pattern in item.during for text in (*pattern.all, *pattern.anywhere))
     return frozenset(name for text in texts for name in _GROUP.findall(text))
 
 
 def name_faults(name: str, groups: frozenset[str]) -> Iterator[str]:
-    """Why a fact of that name can never be known; nothing when it can."""
+    """Yield the reason why a fact of that name can never be known, if there is one."""
     space, _, rest = name.partition(".")
     if space == "captured" and rest not in groups:
-        yield f"`{name}`: no pattern of this entry has a group `{rest}`. {did_you_mean(rest, groups)}".rstrip(". ")
+        yield f"`{name}`: no pattern of this entry has a group `{rest}`; {did_you_mean(rest, groups)}".rstrip("; ")
         return
     fact = lookup(name)
     if fact is None:
@@ -53,15 +53,15 @@ def name_faults(name: str, groups: frozenset[str]) -> Iterator[str]:
         hint = did_you_mean(name if space in namespaces() else space, known)
         yield f"`{name}` is not a registered fact{': ' + hint if hint else ''}"
     elif not fact.measured:
-        yield f"`{name}` is registered, but nothing measures it"
+        yield f"`{name}` is registered, but no module measures it"
 
 
 def comparison_faults(
     item: Comparison, engine: EngineRange, groups: frozenset[str], place: str = "remedy"
 ) -> Iterator[str]:
-    """Why a comparison can never hold, or never be known."""
+    """Yield the reasons why a comparison can never hold, or never be decided."""
     if item.name.startswith("captured.") and not place.startswith("remedy"):
-        yield f"`{item.name}`: what a pattern captures is known only to remedies"
+        yield f"`{item.name}`: only remedies can use the groups that a pattern captures"
         return
     faults = list(name_faults(item.name, groups))
     yield from faults
@@ -82,7 +82,7 @@ def comparison_faults(
 
 def _match_faults(item: Comparison, fact: Fact, types: frozenset[str]) -> Iterator[str]:
     if types <= {"number", "flag"}:
-        yield f"`{item.name}` is {_worded(types)}: `matches` searches in text"
+        yield f"`{item.name}` is {_worded(types)}: `matches` searches text"
     elif fact.type == "choice" and not item.name.startswith("flag."):
         pattern = re.compile(str(item.operand))
         if not any(pattern.search(choice) for choice in fact.choices):
@@ -92,14 +92,14 @@ def _match_faults(item: Comparison, fact: Fact, types: frozenset[str]) -> Iterat
 def _operand_faults(name: str, operand: Any, types: frozenset[str], choices: frozenset[str]) -> Iterator[str]:
     if isinstance(operand, bool):
         if "flag" not in types:
-            yield f"`{name}` is {_worded(types)} and never {str(operand).lower()}; `present` asks whether it is there"
+            yield f"`{name}` is {_worded(types)} and never {str(operand).lower()}; use `present` to test for it"
     elif types == {"flag"}:
         yield f"`{name}` is true or false and never `{operand}`"
     elif types == {"number"}:
         if as_number(operand) is None:
             yield f"`{name}` is a number and never `{operand}`"
     elif types == {"mapping"}:
-        yield f"`{name}` is a mapping, which equals nothing"
+        yield f"`{name}` is a mapping and cannot be compared with `equals` or `in`"
     elif choices and str(operand) not in choices:
         hint = did_you_mean(str(operand), sorted(choices))
         yield f"`{name}` is never `{operand}`{': ' + hint if hint else ''}"
@@ -122,16 +122,16 @@ def _conditions(item: Entry) -> Iterator[tuple[str, Mapping[str, Any], EngineRan
             yield f"remedy {number}", remedy.when, _both(item.engine, remedy.engine)
 
 
-def _both(one: EngineRange, other: EngineRange) -> EngineRange:
-    return EngineRange(",".join(filter(None, (one.text, other.text))))
+def _both(first: EngineRange, second: EngineRange) -> EngineRange:
+    return EngineRange(",".join(filter(None, (first.text, second.text))))
 
 
 def _template_faults(item: Entry, groups: frozenset[str]) -> Iterator[str]:
-    """Messages and requirements are filled from facts, all other texts from what the pattern captured."""
+    """Check placeholders: rule messages and `require` use facts, all other texts use captured groups."""
     for place, text in _texts_with_facts(item):
         for name in _PLACEHOLDER.findall(text):
             if "." not in name:
-                yield f"`{{{name}}}` is not filled: only facts are here, such as {{model.name}} ({place})"
+                yield f"`{{{name}}}` is not filled: use a fact here, such as {{model.name}} ({place})"
             else:
                 yield from (f"{fault} ({place})" for fault in name_faults(name, frozenset()))
     texts = [("title", item.title), ("why", item.why)]
@@ -139,7 +139,7 @@ def _template_faults(item: Entry, groups: frozenset[str]) -> Iterator[str]:
     for place, text in texts:
         for name in _PLACEHOLDER.findall(text):
             if "." in name:
-                yield f"`{{{name}}}` is not filled: only messages of rules and `require` name facts ({place})"
+                yield f"`{{{name}}}` is not filled: only rule messages and `require` can use facts ({place})"
             elif name not in groups:
                 yield f"`{{{name}}}`: no pattern of this entry has a group `{name}` ({place})"
 

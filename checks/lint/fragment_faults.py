@@ -1,4 +1,4 @@
-"""What is wrong with the fragments: one that nobody shares. An unknown name is refused when an entry is loaded."""
+"""Find fragments that are not shared. Loading an entry already rejects an unknown fragment name."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from checks.catalog.fragments import Fragment
 
 
 def fragments_are_shared(items: Iterable[Entry], known: Mapping[str, Fragment]) -> Iterator[str]:
-    """Each fragment is used at least twice by the patterns of these entries; a wording used once belongs there."""
+    """Check that the patterns of these entries use each fragment at least twice; one use does not need a fragment."""
     uses = Counter(name for item in items for pattern in item.during for name in pattern.fragments)
     for name in known:
         if uses[name] < 2:
-            count = "once" if uses[name] else "nowhere"
-            yield f"fragments.yaml: `{name}` is used {count}; write the wording where it is used, or delete it"
+            fault = "is used only once; move its text into that pattern" if uses[name] else "is not used; delete it"
+            yield f"fragments.yaml: `{name}` {fault}"

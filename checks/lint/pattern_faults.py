@@ -1,7 +1,7 @@
-"""What is wrong with the patterns of entries: one that no log proves, or one that yields without need.
+"""Find faults in the patterns of entries: a pattern that no log proves, or a `yields-to` without need.
 
-Every pattern with text must fire, as this very pattern, on a match log of its own entry; whatever a `yields-to` names
-must exist, must not yield back, and must be met on a log. That a log gets the right answer is for `entry_faults`.
+Every pattern with text must itself fire on a match log of its entry; every entry named by a `yields-to` must exist,
+must not yield back, and must compete with this entry on a log. `entry_faults` checks the diagnosis of each log.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from checks.during.signature_index import Index
 
 
 def patterns_fire(item: Entry, index: Index) -> Iterator[str]:
-    """Each pattern that has `all` or `anywhere` fires on some match-*.log of its own entry."""
+    """Check that each pattern with `all` or `anywhere` fires on a match-*.log of its own entry."""
     fired = {
         hit.rule.number
         for path in _match_logs(item.folder)
@@ -32,42 +32,42 @@ def patterns_fire(item: Entry, index: Index) -> Iterator[str]:
 
 
 def yields_with_reason(item: Entry, index: Index) -> Iterator[str]:
-    """Each name in a `yields-to` is another entry with patterns, no circle leads back, and a log shows the two meet."""
+    """Check that each `yields-to` names another entry with patterns, forms no cycle, and is needed on some log."""
     targets = _targets(index)
     for name in sorted(targets.get(item.id, ())):
         if name not in targets:
             hint = did_you_mean(name, targets)
             yield f"yields to `{name}`, which is not an entry with patterns" + (f"; {hint}" if hint else "")
         elif not _meet(item, name, index):
-            yield f"yields to `{name}`, which it meets on no match-*.log of either; add such a log or leave it out"
-    if circle := _circle(item.id, targets):
-        yield f"yields in a circle: {' → '.join(circle)}"
+            yield f"yields to `{name}`, but no match-*.log of either needs that; add such a log or remove the name"
+    if cycle := _cycle(item.id, targets):
+        yield f"yields in a cycle: {' → '.join(cycle)}"
 
 
 def _targets(index: Index) -> dict[str, set[str]]:
-    """Entry with patterns → the entries to which some pattern of it yields."""
+    """Return a mapping from each entry with patterns to the entries to which its patterns yield."""
     targets: dict[str, set[str]] = {}
     for rule in index.rules:
         targets.setdefault(rule.entry, set()).update(rule.yields_to)
     return targets
 
 
-def _circle(start: str, targets: dict[str, set[str]]) -> list[str]:
-    """The way from an entry back to itself; empty when there is none."""
-    paths, seen = [[start]], {start}
+def _cycle(start: str, targets: dict[str, set[str]]) -> list[str]:
+    """Return the path from an entry back to itself; empty without a cycle."""
+    paths, visited = [[start]], {start}
     while paths:
         path = paths.pop(0)
         for name in sorted(targets.get(path[-1], ())):
             if name == start:
                 return [*path, start]
-            if name not in seen:
-                seen.add(name)
+            if name not in visited:
+                visited.add(name)
                 paths.append([*path, name])
     return []
 
 
 def _meet(item: Entry, name: str, index: Index) -> bool:
-    """Whether a hit that yields to the entry of that name is set aside for it on a match log of either."""
+    """Return whether, on a match log of either entry, a hit of this entry is set aside for entry `name`."""
     shipped = entry(name)
     folders = {item.folder, *item.folder.parent.parent.glob(f"*/{name}"), *([shipped.folder] if shipped else [])}
     logs = (path for folder in sorted(folders) for path in _match_logs(folder))
@@ -76,15 +76,15 @@ def _meet(item: Entry, name: str, index: Index) -> bool:
 
 def _set_aside(slug: str, name: str, judged: Judgement) -> bool:
     yielding = [hit for hit in judged.hits if hit.rule.entry == slug and name in hit.rule.yields_to]
-    return any(_compared(one, other, judged) for one in yielding for other in judged.hits if other.rule.entry == name)
+    return any(_compete(hit, rival, judged) for hit in yielding for rival in judged.hits if rival.rule.entry == name)
 
 
-def _compared(one: Hit, other: Hit, judged: Judgement) -> bool:
-    """Whether two hits are rivals: on the same incident, or one of them on a single line."""
-    if one.incident == other.incident:
+def _compete(hit: Hit, rival: Hit, judged: Judgement) -> bool:
+    """Return whether two hits compete: on the same incident, or one of them on a single line."""
+    if hit.incident == rival.incident:
         return True
-    on_incidents = one.incident >= 0 and other.incident >= 0
-    return on_incidents and any(judged.reading.incidents[hit.incident].kind == "line" for hit in (one, other))
+    on_incidents = hit.incident >= 0 and rival.incident >= 0
+    return on_incidents and any(judged.reading.incidents[item.incident].kind == "line" for item in (hit, rival))
 
 
 def _judged(path: Path, index: Index) -> Judgement:
@@ -92,10 +92,10 @@ def _judged(path: Path, index: Index) -> Judgement:
 
 
 def _match_logs(folder: Path) -> list[Path]:
-    """The match logs, and the facts that stand for a log of their own."""
+    """Return the match logs, and the facts files that have no log and stand for one."""
     logs = sorted(folder.glob("match-*.log"))
-    alone = [path for path in folder.glob("match-*.facts.yaml") if _log_of(path) not in logs]
-    return [*logs, *sorted(alone)]
+    without_log = [path for path in folder.glob("match-*.facts.yaml") if _log_of(path) not in logs]
+    return [*logs, *sorted(without_log)]
 
 
 def _log_of(facts: Path) -> Path:
@@ -103,6 +103,6 @@ def _log_of(facts: Path) -> Path:
 
 
 def facts_beside(path: Path) -> dict[str, Any]:
-    """What is known besides a log: `<log name>.facts.yaml`, or the facts themselves where there is no log."""
-    beside = path.with_name(path.name.replace(".log", ".facts.yaml"))
-    return dict(read(beside).plain()) if beside.exists() else {}
+    """Return the facts that accompany a log, from `<log name>.facts.yaml`; `path` may be the facts file itself."""
+    facts = path.with_name(path.name.replace(".log", ".facts.yaml"))
+    return dict(read(facts).plain()) if facts.exists() else {}

@@ -1,1 +1,1 @@
-"""The knowledge as pages for people."""
+"""Render the knowledge as reference pages."""

@@ -1,6 +1,6 @@
-"""The registry of facts → docs/facts.md: `python -m checks.reference.facts_page [--write]`.
+"""Generate docs/facts.md from the registry of facts: `python -m checks.reference.facts_page [--write]`.
 
-The page is generated and never edited; the records are `checks/knowledge/facts/*.yaml`.
+The page is never edited by hand; edit the records in `checks/knowledge/facts/*.yaml`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _HEAD = """\
 # Facts
 
 Every name that a condition, a message or a remedy of the knowledge may use. This page is generated from
-`checks/knowledge/facts/` by `python -m checks.reference.facts_page --write`. How conditions compare facts is in
-[knowledge.md](knowledge.md).
+`checks/knowledge/facts/` by `python -m checks.reference.facts_page --write`. [knowledge.md](knowledge.md) describes how
+conditions compare facts.
 """
 _PROOFS = {
     "flag-schemas": "The name must be the newest spelling of an option of some release.",
@@ -33,13 +33,13 @@ _PROOFS = {
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page as Markdown."""
     return "\n".join([_HEAD, *(line for name in ORDER for line in _section(namespaces()[name]))])
 
 
 def _section(space: Namespace) -> Iterator[str]:
-    logic = "What is not there is absent." if space.closed else "What nobody looked at is unknown."
-    known = f"Where the table says nothing else, a fact is known when {space.when}."
+    logic = "A missing fact is absent." if space.closed else "A fact that was not measured is unknown."
+    known = f"Unless the table states otherwise, a fact is known when {space.when}."
     yield from (f"## `{space.name}.`", "", *_wrapped(f"{space.meaning} {logic} {known}"), "")
     for pattern in space.patterns:
         yield from _pattern(pattern)
@@ -82,7 +82,7 @@ def _typed(fact: Fact) -> str:
 
 
 def main(words: Sequence[str]) -> int:
-    """Print the page, or write it."""
+    """Print the page, or with `--write` write it to docs/facts.md; the exit code is 0."""
     if "--write" in words:
         PAGE.write_text(page(), encoding="utf-8")
     else:

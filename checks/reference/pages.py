@@ -1,4 +1,4 @@
-"""Any entry of the knowledge → its page: what, why, which releases, evidence, remedy, example. Plain Markdown."""
+"""Render an entry of the knowledge as Markdown: title, explanation, releases, evidence, remedies, example."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from checks.vocabulary import FlagValue, Remedy
 
 
 def page(slug: str) -> str | None:
-    """The page of a cause, sign or probe; None when there is none of that name."""
+    """Return the page of a cause, sign or probe; None when no entry has that name."""
     known = entry(slug)
     if known is not None:
         return entry_page(known)
     probe = next((item for item in probes() if item.id == slug), None)
     if probe is None:
         return None
-    clears = f"\nA pass closes these open warnings: {', '.join(probe.clears)}.\n" if probe.clears else ""
+    clears = f"\nA pass clears these warnings: {', '.join(probe.clears)}.\n" if probe.clears else ""
     proves = f"Suites: {', '.join(probe.suites)}. Proves: {probe.level}."
     return f"# {probe.id}\n\n{probe.title}\n\n{probe.why}\n\n{proves}\n{clears}"
 
 
 def slugs() -> tuple[str, ...]:
-    """Every name that has a page."""
+    """Return every name that has a page, sorted."""
     folders = (path.name for kind in ("causes", "signs") for path in (KNOWLEDGE / kind).iterdir() if path.is_dir())
     probes = (path.stem for path in (KNOWLEDGE / "probes").glob("*.yaml"))
     return tuple(sorted({*folders, *probes}))
 
 
 def entry_page(item: Entry) -> str:
-    """The page of a cause or sign."""
+    """Return the page of a cause or sign."""
     parts = [f"# {item.id}", item.title, _facts(item), item.why]
     if item.before:
         rules = (f"**{rule.severity}**{_in(rule.engine.text)}: {rule.message}" for rule in item.before)
@@ -54,15 +54,15 @@ def entry_page(item: Entry) -> str:
 
 
 def remedy_line(remedy: Remedy) -> str:
-    """A remedy on one line."""
+    """Return a remedy as one line of Markdown."""
     parts = [f"set `{name}` to `{_value(value)}`" for name, value in remedy.set.items()]
-    parts += [f"leave out `{name}`" for name in remedy.unset]
+    parts += [f"remove `{name}`" for name in remedy.unset]
     parts += [f"export `{name}={value}`" for name, value in remedy.env.items()]
     parts += [f"unset variable `{name}`" for name in remedy.unset_env]
     parts += [f"run `{remedy.run}`"] if remedy.run else []
     parts += [f"require {' and '.join(f'`{item}`' for item in remedy.requirements)}"] if remedy.require else []
     parts += [f"inspect with `{remedy.inspect}`"] if remedy.inspect else []
-    parts += [f"upgrade `{name}` to `{wanted}`" for name, wanted in remedy.upgrade.items()]
+    parts += [f"upgrade `{name}` to `{version}`" for name, version in remedy.upgrade.items()]
     text = "; ".join(parts)
     return f"{remedy.text}{' — ' if remedy.text and text else ''}{text}{_in(remedy.engine.text)}"
 

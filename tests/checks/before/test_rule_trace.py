@@ -34,7 +34,7 @@ def test_the_nearest_rule_gives_the_first_reason() -> None:
     other = Launch(engine="0.5.10", flags={"moe-runner-backend": "triton"}, gpu={"name": "RTX PRO 6000"})
     asked = "[flashinfer_trtllm, flashinfer_trtllm_routed]"
     assert sentence("trtllm-moe-on-sm120", other) == (
-        f"It did not fire: in rule 1 `flag.moe-runner-backend` is triton, and the condition asks for one of {asked}."
+        f"It did not fire: in rule 1 `flag.moe-runner-backend` is triton, but the condition requires one of {asked}."
     )
 
 

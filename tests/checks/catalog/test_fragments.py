@@ -81,8 +81,8 @@ def test_a_fragment_that_is_not_shared_is_reported(tmp_path: Path) -> None:
     items = [load(entry(tmp_path, "one", "{a}", "{b}")), load(entry(tmp_path, "two", "x|{a}"))]
     faults = list(fragments_are_shared(items, fragments(tmp_path)))
     assert [fault.partition(";")[0] for fault in faults] == [
-        "fragments.yaml: `b` is used once",
-        "fragments.yaml: `c` is used nowhere",
+        "fragments.yaml: `b` is used only once",
+        "fragments.yaml: `c` is not used",
     ]
 
 

@@ -105,10 +105,10 @@ def test_a_case_fills_a_launch() -> None:
 @pytest.mark.parametrize(
     ("case", "complaint"),
     [
-        ({"flags": ["--tp", "8"]}, "`flags` must be a mapping, not list"),
-        ({"env": "A=1"}, "`env` must be a mapping, not str"),
-        ({"gpu": 8}, "`gpu` must be a mapping, not int"),
-        ({"draft_model": "x"}, "`draft_model` must be a mapping, not str"),
+        ({"flags": ["--tp", "8"]}, "`flags` must be a mapping, but is of type list"),
+        ({"env": "A=1"}, "`env` must be a mapping, but is of type str"),
+        ({"gpu": 8}, "`gpu` must be a mapping, but is of type int"),
+        ({"draft_model": "x"}, "`draft_model` must be a mapping, but is of type str"),
     ],
 )
 def test_a_malformed_case_names_the_offending_key(case: dict[str, Any], complaint: str) -> None:

@@ -28,12 +28,12 @@ def test_each_way_to_know_a_fact_has_its_words() -> None:
     sources = {"flag.tp-size": "set in p.yaml:3:5", "host.": "read from box by x", **worked_out(base)}
     assert origin("flag.tp-size", facts, sources) == "set in p.yaml:3:5"
     assert origin("host.sm", facts, sources) == "read from box by x"
-    assert origin("launch.tp_size", facts, sources) == "worked out by checks/facts/derived/parallel.py"
-    assert origin("engine.version", facts, {}) == "taken for granted, as nothing says otherwise"
-    assert origin("flag.dp-size", facts, sources) == "absent: nothing sets it"
+    assert origin("launch.tp_size", facts, sources) == "derived by checks/facts/derived/parallel.py"
+    assert origin("engine.version", facts, {}) == "assumed by default"
+    assert origin("flag.dp-size", facts, sources) == "absent: the launch does not set it"
     assert origin("host.sn", facts, sources) == "unknown: this name is not registered"
     unknown = origin("launch.context_over", facts, sources)
-    assert unknown.startswith("unknown: nobody measured it; checks/facts/derived/attention.py would, when ")
+    assert unknown.startswith("unknown: it was not measured; checks/facts/derived/attention.py measures it when ")
 
 
 def test_derived_facts_are_taken_away_unless_somebody_states_them() -> None:

@@ -15,19 +15,22 @@ FACTS: dict[str, Any] = {"host.sm": 90, "flag.a": "x", "model.mla": False, "pack
 @pytest.mark.parametrize(
     ("written", "sentence"),
     [
-        ({"host.sm": 100}, "`host.sm` is 90, and the condition asks for 100"),
-        ({"host.sm": {"at_least": 100}}, "`host.sm` is 90, and the condition asks for at least 100"),
-        ({"flag.a": {"in": ["y", "z"]}}, "`flag.a` is x, and the condition asks for one of [y, z]"),
-        ({"flag.a": {"matches": "^y"}}, "`flag.a` is x, and the condition asks for a match of ^y"),
-        ({"flag.b": {"present": True}}, "`flag.b` is not set, and the condition asks for present"),
-        ({"package.p": {"present": True}}, "`package.p` is known to be absent, and the condition asks for present"),
-        ({"host.vram_gb": 80}, "`host.vram_gb` is unknown, and the condition asks for 80"),
-        ({"host.vram_gb": 80, "host.sm": 100}, "`host.sm` is 90, and the condition asks for 100"),
+        ({"host.sm": 100}, "`host.sm` is 90, but the condition requires 100"),
+        ({"host.sm": {"at_least": 100}}, "`host.sm` is 90, but the condition requires at least 100"),
+        ({"flag.a": {"in": ["y", "z"]}}, "`flag.a` is x, but the condition requires one of [y, z]"),
+        ({"flag.a": {"matches": "^y"}}, "`flag.a` is x, but the condition requires a match of ^y"),
+        ({"flag.b": {"present": True}}, "`flag.b` is not set, but the condition requires it to be present"),
+        (
+            {"package.p": {"present": True}},
+            "`package.p` is known to be absent, but the condition requires it to be present",
+        ),
+        ({"host.vram_gb": 80}, "`host.vram_gb` is unknown, but the condition requires 80"),
+        ({"host.vram_gb": 80, "host.sm": 100}, "`host.sm` is 90, but the condition requires 100"),
         ({"unless": {"model.mla": False}}, "`unless` holds: `model.mla` is false"),
-        ({"unless": {"host.vram_gb": 80}}, "`unless` is open: `host.vram_gb` is unknown"),
+        ({"unless": {"host.vram_gb": 80}}, "`unless` is undecided: `host.vram_gb` is unknown"),
         (
             {"any": [{"host.sm": 80}, {"host.sm": 100}]},
-            "nothing under `any` holds: `host.sm` is 90, and the condition asks for 80",
+            "nothing under `any` holds: `host.sm` is 90, but the condition requires 80",
         ),
     ],
 )

@@ -72,12 +72,12 @@ def test_a_sound_entry_has_no_fault(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        ("title: Alpha", "title: ''", "no `title`"),
-        ("why: Because.", "why: ''", "no `why`"),
-        ("remedies:\n  - {text: Use fewer., set: {tp-size: '2'}}\n", "", "no remedy"),
-        ("{text: Use fewer., set: {tp-size: '2'}}", "{engine: '>=0.5.9'}", "a remedy that says nothing"),
-        ("fires: true", "fires: false", "`before` needs a case that fires and one that does not"),
-        ("fires: false", "fires: true", "`before` needs a case that fires and one that does not"),
+        ("title: Alpha", "title: ''", "`title` is missing"),
+        ("why: Because.", "why: ''", "`why` is missing"),
+        ("remedies:\n  - {text: Use fewer., set: {tp-size: '2'}}\n", "", "a cause needs a remedy"),
+        ("{text: Use fewer., set: {tp-size: '2'}}", "{engine: '>=0.5.9'}", "a remedy is empty"),
+        ("fires: true", "fires: false", "`before` needs a case that fires and a case that does not"),
+        ("fires: false", "fires: true", "`before` needs a case that fires and a case that does not"),
     ],
 )
 def test_an_incomplete_entry_is_reported(tmp_path: Path, old: str, new: str, fault: str) -> None:
@@ -146,7 +146,9 @@ def test_a_case_that_turns_out_otherwise_is_reported_with_its_line(
 
 def test_a_warning_may_only_be_cleared_by_probes_that_exist(tmp_path: Path) -> None:
     text = SIGN.format(role="ledger") + "cleared-by: [needle, nedle]\n"
-    assert list(names_known_probes(entry(tmp_path, text, "signs/x"))) == ["cleared by `nedle`, which is no probe"]
+    assert list(names_known_probes(entry(tmp_path, text, "signs/x"))) == [
+        "`cleared-by` names `nedle`, which is not a probe"
+    ]
 
 
 def test_a_log_that_is_not_recognised_as_its_name_says_is_reported(tmp_path: Path) -> None:
@@ -180,7 +182,7 @@ def test_each_fault_names_its_entry(tmp_path: Path) -> None:
     item = entry(tmp_path, GOOD.replace("why: Because.", "why: ''"), miss_one=MISS)
     (tmp_path / "phases").symlink_to(KNOWLEDGE / "phases")
     found = lint([item], signature_build.build(tmp_path))
-    assert {"alpha: no `why`", "alpha: `during` needs a match-*.log"} <= set(found)
+    assert {"alpha: `why` is missing", "alpha: `during` needs a match-*.log"} <= set(found)
     assert all(fault.startswith("alpha: ") for fault in found)
 
 
@@ -188,5 +190,5 @@ def test_a_folder_without_its_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "causes" / "misnamed").mkdir(parents=True)
     (tmp_path / "causes" / "misnamed" / "case.yaml").write_text("title: x\n")
     (tmp_path / "signs").mkdir()
-    assert list(folders_without_an_entry(tmp_path)) == ["causes/misnamed: no cause.yaml"]
+    assert list(folders_without_an_entry(tmp_path)) == ["causes/misnamed: cause.yaml is missing"]
     assert list(folders_without_an_entry()) == []

@@ -29,19 +29,19 @@ def faults(name: str, operator: str, operand: Any, engine: EngineRange = EVERY) 
         ("flag.no-such-flag", "present", True, "`flag.no-such-flag` is not a registered fact"),
         ("env.NCCL_IB_DISABEL", "equals", "1", "did you mean `env.NCCL_IB_DISABLE`"),
         ("package.flashinfer-pyton", "present", True, "did you mean"),
-        ("host.topology", "matches", "NV", "nothing measures it"),
-        ("captured.limitt", "present", True, "no pattern of this entry has a group `limitt`. did you mean `limit`?"),
+        ("host.topology", "matches", "NV", "no module measures it"),
+        ("captured.limitt", "present", True, "no pattern of this entry has a group `limitt`; did you mean `limit`?"),
         ("model.family", "at_least", 2, "`at_least` compares numbers"),
         ("flag.attention-backend", "at_least", 2, "`at_least` compares numbers"),
         ("model.family", "equals", "qwen35", "is never `qwen35`: did you mean `qwen3.5`"),
         ("launch.spec_triple", "in", ["none", "ful"], "is never `ful`"),
         ("launch.spec_triple", "matches", "^full$", "matches none of the values"),
-        ("host.sm", "matches", "^12", "`matches` searches in text"),
-        ("model.mla", "matches", "true", "`matches` searches in text"),
-        ("flag.disable-radix-cache", "matches", "true", "`matches` searches in text"),
+        ("host.sm", "matches", "^12", "`matches` searches text"),
+        ("model.mla", "matches", "true", "`matches` searches text"),
+        ("flag.disable-radix-cache", "matches", "true", "`matches` searches text"),
         ("model.mla", "equals", "yes", "is true or false and never `yes`"),
         ("host.sm", "equals", "hopper", "is a number and never `hopper`"),
-        ("model.name", "equals", True, "`present` asks whether it is there"),
+        ("model.name", "equals", True, "use `present` to test for it"),
         ("flag.attention-backend", "equals", "flashinfr", "is never `flashinfr`: did you mean `flashinfer`"),
         ("model.rope_scaling", "equals", "yarn", "is a mapping"),
     ],
@@ -76,7 +76,7 @@ def test_a_word_counts_only_in_releases_that_take_it() -> None:
 
 def test_what_a_pattern_captures_is_unknown_to_rules() -> None:
     found = comparison_faults(Comparison("captured.limit", "present", True), EVERY, frozenset({"limit"}), "rule 1")
-    assert ["known only to remedies" in fault for fault in found] == [True]
+    assert ["only remedies can use" in fault for fault in found] == [True]
 
 
 CAUSE = """\
@@ -121,9 +121,9 @@ def test_a_sound_entry_has_no_fault(tmp_path: Path) -> None:
     [
         ({"subject": "host.sn"}, "`host.sn` is not a registered fact: did you mean `host.sm`"),
         ({"message": "SM{host.sn}"}, "(message of rule 1)"),
-        ({"message": "limit {limit}"}, "only facts are here"),
+        ({"message": "limit {limit}"}, "use a fact here"),
         ({"title": "t {limits}"}, "no pattern of this entry has a group `limits` (title)"),
-        ({"title": "t {host.sm}"}, "only messages of rules and `require` name facts (title)"),
+        ({"title": "t {host.sm}"}, "only rule messages and `require` can use facts (title)"),
         ({"remedy": "r {lmit}"}, "no pattern of this entry has a group `lmit` (remedy 1)"),
         ({"require": "=={package.kernel.pinn}"}, "did you mean `package.kernel.pin`"),
         ({"case": "{host.sn: 80}"}, "cause.yaml:16:5: `host.sn` is not a registered fact"),

@@ -22,7 +22,7 @@ def test_faults_of_drafts_are_reported_line_by_line_and_counted(
     sound = draft(tmp_path, "sound", "title: t\nwhy: w\nremedies: [{text: Do it.}]\n")
     assert main([faulty, sound]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines == ["faulty: no `why`", "faulty: no remedy", "2 entries, 2 faults"]
+    assert lines == ["faulty: `why` is missing", "faulty: a cause needs a remedy", "2 entries, 2 faults"]
 
 
 def test_a_draft_that_cannot_be_read_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

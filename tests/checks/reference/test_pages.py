@@ -75,7 +75,7 @@ def test_at_most_twelve_patterns_are_shown(tmp_path: Path) -> None:
         (Remedy(text="Do it."), "Do it."),
         (Remedy(set={"tp-size": "2"}), "set `tp-size` to `2`"),
         (Remedy(text="Do it.", set={"tp-size": "2"}), "Do it. — set `tp-size` to `2`"),
-        (Remedy(unset=("a", "b")), "leave out `a`; leave out `b`"),
+        (Remedy(unset=("a", "b")), "remove `a`; remove `b`"),
         (Remedy(env={"A": "1"}, unset_env=("B",)), "export `A=1`; unset variable `B`"),
         (Remedy(upgrade={"sglang": ">=0.5.8"}), "upgrade `sglang` to `>=0.5.8`"),
         (Remedy(text="Do it.", engine=EngineRange("<0.6")), "Do it. (<0.6)"),

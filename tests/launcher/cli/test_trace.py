@@ -56,7 +56,7 @@ def test_a_fact_is_shown_with_the_line_of_the_profile_or_the_module(
     assert code == 2
     assert "yes      flag.moe-runner-backend is one of [flashinfer_trtllm, flashinfer_trtllm_routed] — " in out
     assert f"flashinfer_trtllm, set in {profile}:5:3" in out
-    assert "host.sm12x is true — true, worked out by checks/facts/derived/hardware.py" in out
+    assert "host.sm12x is true — true, derived by checks/facts/derived/hardware.py" in out
     assert out.rstrip().endswith("result     It fired: rule 1 holds.")
 
 
@@ -93,7 +93,7 @@ def test_recorded_facts_name_their_file_and_the_program(profile: str, capsys: py
     _, out, _ = launch(capsys, profile, "--facts", facts, "--json", "--trace", "memlock-limit-too-low")
     step = steps(json.loads(out)["trace"]["rules"][0]["condition"])["host.memlock_limited"]
     assert (step["known"], step["holds"]) == (False, None)
-    assert step["origin"].startswith("unknown: nobody measured it; checks/facts/derived/host.py would, when ")
+    assert step["origin"].startswith("unknown: it was not measured; checks/facts/derived/host.py measures it when ")
 
 
 def test_a_case_file_gives_its_facts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,7 +153,7 @@ def test_facts_of_the_caller_override_those_of_a_log_and_name_their_file(
     _, out, _ = diagnose(capsys, "log", log, "--json", "--facts", str(facts), "--trace", slug)
     shown = steps(json.loads(out)["trace"]["patterns"][0]["condition"])
     assert shown["observed.kind"]["origin"] == f"given in {facts}"
-    assert shown["model.hybrid"]["origin"] == "worked out by checks/facts/derived/model_families.py"
+    assert shown["model.hybrid"]["origin"] == "derived by checks/facts/derived/model_families.py"
 
 
 def test_a_trace_in_markdown_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
