@@ -1,6 +1,6 @@
-"""Facts worked out from other facts, where the condition language is too small: one module per topic, one table here.
+"""Facts derived from other facts where the condition language is too limited: one module per topic, one table here.
 
-Each module has `derive(facts) -> dict`: pure, and silent (no key) about what cannot be known.
+Each module has `derive(facts) -> dict`, which is pure and returns no key for a fact that cannot be known.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from checks.facts.derived import (
     toolchain,
 )
 
-# Later ones see the facts of earlier ones.
+# A derivation uses the facts of the derivations before it.
 DERIVATIONS: tuple[Callable[[Facts], dict[str, Any]], ...] = (
     hardware.derive,
     pins.derive,
@@ -52,7 +52,7 @@ DERIVATIONS: tuple[Callable[[Facts], dict[str, Any]], ...] = (
 
 
 def extend(facts: Facts) -> dict[str, Any]:
-    """`facts` with every derived fact added."""
+    """Return `facts` with every derived fact added."""
     extended = dict(facts)
     for derive in DERIVATIONS:
         extended.update(derive(extended))

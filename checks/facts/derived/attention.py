@@ -1,7 +1,7 @@
-"""Derived facts about attention and caching: the backends a release takes by default, page size, prefix cache, context.
+"""Derive facts about attention and caching: the default backends of a release, page size, radix cache, context.
 
-Only what argument resolution decides; no fact is made where GPU or model are unknown. The hybrid models' own rules are
-in `mamba_strategy` below.
+Only what argument resolution decides; there is no fact where GPU or model are unknown. `mamba_strategy` below has the
+rules for hybrid models.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from checks.vocabulary import EngineRange
 # 0.5.7 made trtllm_mha the default of dense models on SM100 (0.5.7:srt/server_args.py:1535).
 _TRTLLM_DEFAULT = EngineRange(">=0.5.7")
 _FLASHINFER_GDN = EngineRange(">=0.5.13")
-# Page sizes that a backend forces whatever was asked (0.5.10:srt/server_args.py:2328-2442).
+# Page sizes that a backend forces whatever the flag (0.5.10:srt/server_args.py:2328-2442).
 _FORCED_PAGES = {"flashmla": 64, "cutlass_mla": 128, "trtllm_mla": 64, "trtllm_mha": 64}
 _ACCEPTED_PAGES = {"trtllm_mla": (32, 64), "trtllm_mha": (16, 32, 64, 128)}
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """`launch.` attention backends, page_size, chunk_mod_page, radix_cache, mamba_strategy, context_over."""
+    """Return `launch.` attention backends, page_size, chunk_mod_page, radix_cache, mamba_strategy, context_over."""
     found: dict[str, Any] = {"launch.radix_cache": not facts.get("flag.disable-radix-cache")}
     backend = _given(facts, "attention-backend") or _default_backend(facts)
     prefill = _given(facts, "prefill-attention-backend") or backend
@@ -48,7 +48,7 @@ def derive(facts: Facts) -> dict[str, Any]:
 
 
 def _context(facts: Facts) -> dict[str, Any]:
-    """Context asked for against the derived maximum, as `get_context_length` works it out (0.5.9:.. common.py:456)."""
+    """Compare the requested context with the maximum of `get_context_length` (0.5.9:.. common.py:456)."""
     override = _override(facts)
     text = override.get("text_config")
     values = {**override, **text} if isinstance(text, dict) else override
@@ -73,9 +73,9 @@ def _override(facts: Facts) -> dict[str, Any]:
 
 
 def mamba_strategy(facts: Facts) -> str | None:
-    """The state strategy of a hybrid model: `extra_buffer`, `extra_buffer_lazy` or `no_buffer`; None when unknown.
+    """Return the state strategy of a hybrid model: `extra_buffer`, `extra_buffer_lazy`, `no_buffer`; None if unknown.
 
-    `auto` meant no_buffer until 0.5.13 and is worked out from 0.5.14 on (0.5.14:srt/server_args.py:4380).
+    `auto` meant no_buffer until 0.5.13 and is resolved from 0.5.14 on (0.5.14:srt/server_args.py:4380).
     """
     asked = _given(facts, "mamba-radix-cache-strategy") or "auto"
     if asked != "auto":
@@ -90,12 +90,12 @@ def mamba_strategy(facts: Facts) -> str | None:
     paged = (as_number(facts.get("flag.page-size")) or 1) > 1
     overlap = not facts.get("flag.disable-overlap-schedule")
     linear = _given(facts, "linear-attn-backend") or "triton"
-    able = linear == "triton" and facts.get("model.recurrent") != "short-conv"
-    return "extra_buffer" if (paged or overlap) and able else "no_buffer"
+    supported = linear == "triton" and facts.get("model.recurrent") != "short-conv"
+    return "extra_buffer" if (paged or overlap) and supported else "no_buffer"
 
 
 def _linear_backends(facts: Facts) -> dict[str, Any]:
-    """Backends of linear attention; 0.5.13 made FlashInfer the decode default on SM100 with bfloat16 state."""
+    """Return the linear attention backends; 0.5.13 made FlashInfer the decode default on SM100 with bfloat16 state."""
     base = _given(facts, "linear-attn-backend") or "triton"
     sm = as_number(facts.get("host.sm")) or 0
     automatic = 100 <= sm < 110 and facts.get("flag.mamba-ssm-dtype") == "bfloat16"
@@ -112,13 +112,13 @@ def _linear_backends(facts: Facts) -> dict[str, Any]:
 
 
 def _default_backend(facts: Facts) -> str | None:
-    """What `_get_default_attn_backend` answers on CUDA; None when GPU, model or version leave it open."""
+    """Return the result of `_get_default_attn_backend` on CUDA; None when GPU, model or version do not determine it."""
     sm, version = as_number(facts.get("host.sm")), facts.get("engine.version")
     mla = facts.get("model.mla")
     if sm is None or not version or mla is None or facts.get("host.platform", "cuda") != "cuda":
         return None
     if facts.get("model.dsa") or facts.get("model.query_sparse_attention"):
-        return None  # these models bring backends of their own
+        return None  # these models have their own backends
     topk = as_number(facts.get("launch.spec_topk")) or as_number(facts.get("flag.speculative-eagle-topk")) or 1
     if mla:
         return "fa3" if sm == 90 else "flashinfer" if 100 <= sm < 110 else "triton"
@@ -144,7 +144,7 @@ def _pages(facts: Facts, decode: str | None) -> dict[str, Any]:
     chunk = as_number(facts.get("flag.chunked-prefill-size"))
     if chunk is not None and size >= 1 and facts.get("flag.disaggregation-mode") != "decode":
         if facts.get("launch.dp_attention"):
-            chunk //= facts.get("launch.dp_size") or 1  # every rank takes its share of the chunk
+            chunk //= facts.get("launch.dp_size") or 1  # every rank processes its share of the chunk
         found["launch.chunk_mod_page"] = int(chunk) % int(size) if chunk > 0 else 0
     return found
 

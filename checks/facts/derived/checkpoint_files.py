@@ -1,7 +1,7 @@
-"""Derived facts about a model folder: what is there, what is missing, whether the release knows the architecture.
+"""Derive facts about a model folder: missing or broken files, and whether the release supports the architecture.
 
-Read from the facts that somebody gathered (`model.files`, `model.weight_files`, ..); nothing is opened here. What the
-configuration says about the model itself is in `model` and `model_families`.
+Based on measured facts (`model.files`, `model.weight_files`, ..); no file is opened here. `model_config` and
+`model_families` derive facts from the configuration.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _POINTER_BYTES = 1024  # a git-lfs pointer is about 130 bytes; no weight file of
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """`model.` local_path must_download config_missing weights_missing bad_shard tokenizer_missing architecture_*."""
+    """Return `model.` local_path must_download config_missing weights_missing bad_shard architecture_* ...."""
     found = {**_path(facts), **_folder(facts), **_shards(facts), **_architecture(facts)}
     kinds = found.get("model.weight_kinds")
     wanted = _LOAD_FORMATS.get(str(facts.get("flag.load-format") or "auto"))
@@ -45,8 +45,8 @@ def _path(facts: Facts) -> dict[str, Any]:
     if not path:
         return {}
     local = path.startswith(("/", "./", "../", "~")) or path.count("/") > 1
-    here = facts.get("model.path_exists") is True or facts.get("model.in_local_cache") is True
-    return {"model.local_path": local, "model.must_download": not local and not here}
+    on_host = facts.get("model.path_exists") is True or facts.get("model.in_local_cache") is True
+    return {"model.local_path": local, "model.must_download": not local and not on_host}
 
 
 def _folder(facts: Facts) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _name(item: object) -> str:
 
 
 def _architecture(facts: Facts) -> dict[str, Any]:
-    """`model.architecture_first` (release), `architecture_known`; silent where a later patch may have added it."""
+    """Return `model.architecture_first` (release) and `architecture_known`; no fact where a build may have added it."""
     architectures = facts.get("model.architectures")
     engine = parse_version(str(facts.get("engine.version") or ""))
     if not isinstance(architectures, list | tuple) or not architectures:
@@ -122,5 +122,5 @@ def _registered(architectures: Sequence[object], engine: Version) -> dict[str, A
     found: dict[str, Any] = {"model.architecture_listed": True, "model.architecture_first": str(first)}
     following = next((release for release in releases() if release > engine), None)
     if engine < first == following and engine not in releases():
-        return found  # a build on the way to that release may have it
+        return found  # a development build towards that release may have it
     return {**found, "model.architecture_known": engine >= first}

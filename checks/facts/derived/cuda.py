@@ -1,6 +1,6 @@
-"""CUDA version tables: what a driver, a torch wheel, a Triton wheel and a GPU generation stand for.
+"""CUDA version tables: the CUDA versions of drivers, torch wheels, Triton wheels and GPU generations.
 
-Pure look-ups on version text; the facts made from them are in `packages` (what is installed) and `host`.
+Pure look-ups on version text; `packages`, `kernels` and `toolchain` derive facts from them.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ TORCH_CUDA = (
 )  # fmt: skip
 # Assembler inside the Triton wheel, for SM100 and later (triton: cmake/nvidia-toolchain-version.json of each release).
 TRITON_PTXAS = (((3, 0), 12.4), ((3, 3), 12.8), ((3, 6), 12.9))
-# First CUDA toolkit that knows an architecture (CUDA toolkit release notes).
+# First CUDA toolkit that supports an architecture (CUDA toolkit release notes).
 SM_TOOLKIT = {75: 10.0, 80: 11.0, 86: 11.1, 89: 11.8, 90: 11.8, 100: 12.8, 103: 12.9, 110: 13.0, 120: 12.8, 121: 12.9}
 
 
 def number(version: object) -> float | None:
-    """`major.minor` of a CUDA version as a number: `12.8`, `cuda-12.8`, `12.8.93`, `V12.8`; None when it has none."""
+    """Return `major.minor` of a CUDA version (`12.8`, `cuda-12.8`, `12.8.93`, `V12.8`) as a number, or None."""
     found = re.search(r"(\d{1,2})(?:\.(\d))?", str(version)) if version not in (None, False, True, "") else None
     return float(f"{found[1]}.{found[2] or 0}") if found else None
 
 
 def of_driver(driver: object) -> float | None:
-    """Highest CUDA version that a driver supports, from its branch (`570.195.03` → 12.8)."""
+    """Return the highest CUDA version that a driver supports, from its branch (`570.195.03` → 12.8), or None."""
     found = re.match(r"\s*(\d{3})\b", str(driver))
     branch = int(found[1]) if found else 0
     return next((cuda for first, cuda in reversed(DRIVER_CUDA) if branch >= first), None)
 
 
 def of_torch(version: object) -> float | None:
-    """CUDA a torch wheel was built for: from `+cu130`, else the build on PyPI; None for ROCm and CPU wheels."""
+    """Return the CUDA version of a torch wheel: from `+cu130`, else that of PyPI; None for ROCm and CPU wheels."""
     text = str(version or "")
     local = re.search(r"\+cu(\d+)(\d)", text)
     if local:
@@ -49,13 +49,13 @@ def of_torch(version: object) -> float | None:
 
 
 def series(version: object) -> tuple[int, int] | None:
-    """`(major, minor)` of a version text."""
+    """Return `(major, minor)` of a version text, or None."""
     found = re.match(r"\D*(\d+)\.(\d+)", str(version or ""))
     return (int(found[1]), int(found[2])) if found else None
 
 
 def lookup(table: Sequence[tuple[tuple[int, int], float]], key: tuple[int, int] | None) -> float | None:
-    """The value of the last row at or below `key`; None below the first row or without a key."""
+    """Return the value of the last row at or below `key`; None below the first row or without a key."""
     if key is None:
         return None
     return next((value for first, value in reversed(table) if key >= first), None)

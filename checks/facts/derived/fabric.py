@@ -1,6 +1,6 @@
-"""Derived facts about what passes between ranks: all-reduce paths, expert dispatch buffers, the rendezvous of nodes.
+"""Derive facts about communication between ranks: all-reduce paths, expert dispatch buffers, the rendezvous of nodes.
 
-Sizes of the parallel groups are in `parallel`, limits of the host in `host`.
+`parallel` derives the sizes of the parallel groups, `host` the limits of the host.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from checks.catalog.conditions import Facts, as_number
 from checks.vocabulary import EngineRange
 
 _LOOPBACK = re.compile(r"^(\[?::1\]?|127\.[\d.]+|localhost|0\.0\.0\.0)(:|$)")
-# Hidden sizes of DeepEP's low-latency kernels (csrc/kernels/launch.cuh, SWITCH_HIDDEN); the second row came in 2025-09.
+# Hidden sizes of DeepEP's low-latency kernels (csrc/kernels/launch.cuh, SWITCH_HIDDEN); the second row since 2025-09.
 _DEEPEP_HIDDEN = (2048, 2560, 4096, 5120, 7168, 8192)
 _DEEPEP_HIDDEN_LATER = (3072, 6144)
 _BEFORE_LATER = EngineRange("<0.5.3")
@@ -21,7 +21,7 @@ _DEFAULT_CHUNK = 8192
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """`launch.` custom_all_reduce, expandable_segments, dispatch_*, deepep_hidden_*, rendezvous_*, size_is_per_node."""
+    """Return `launch.` custom_all_reduce expandable_segments dispatch_* deepep_hidden_* rendezvous_* ...."""
     found = {**_all_reduce(facts), **_dispatch(facts), **_hidden(facts), **_nodes(facts), **_peers(facts)}
     return {name: value for name, value in found.items() if facts.get(name) is None}
 
@@ -59,7 +59,7 @@ def _dispatch(facts: Facts) -> dict[str, Any]:
 
 
 def _graph_tokens(facts: Facts) -> float | None:
-    """Tokens of the largest decode graph of one rank: its batch size times the draft tokens of each request."""
+    """Return the tokens of one rank's largest decode graph: its batch size times the draft tokens per request."""
     batch = as_number(facts.get("flag.cuda-graph-max-bs-decode"))
     if batch is None:
         return None
@@ -96,7 +96,7 @@ def _nodes(facts: Facts) -> dict[str, Any]:
 
 
 def _peers(facts: Facts) -> dict[str, Any]:
-    """`host.pcie_only`: no NVLink between the GPUs, as stated or as `nvidia-smi topo -m` shows."""
+    """Return `host.pcie_only`: the GPUs have no NVLink, as stated or as `nvidia-smi topo -m` shows."""
     if facts.get("host.nvlink") is not None:
         return {"host.pcie_only": facts["host.nvlink"] is False}
     topology = facts.get("host.topology")

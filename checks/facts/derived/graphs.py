@@ -1,6 +1,6 @@
-"""Derived facts about captured prefill graphs: which backend a release takes, and whether its buckets fit the context.
+"""Derive facts about captured prefill graphs: the backend a release uses, and whether its buckets fit the context.
 
-Memory of graphs is in `memory`; decode graphs need no derived fact.
+`memory_estimate` covers the memory of graphs; decode graphs need no derived fact.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SMALLEST_DEFAULT = 2048  # largest bucket of MLA models and of small GPUs (0.5.
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """`launch.` prefill_graph (`tc_piecewise breakable full disabled`) and prefill_graph_over_context."""
+    """Return `launch.` prefill_graph (`tc_piecewise breakable full disabled`) and prefill_graph_over_context."""
     version = facts.get("engine.version")
     if not version:
         return {}
@@ -50,7 +50,7 @@ def _backend(facts: Facts, version: str) -> str:
 
 
 def _switched_off(facts: Facts, version: str) -> bool:
-    """The conditions under which a release gives up prefill graphs by itself (0.5.10:srt/server_args.py:1078)."""
+    """Return whether the release disables prefill graphs automatically (0.5.10:srt/server_args.py:1078)."""
     flags = ("enable-torch-compile", "enable-lora", "lora-paths", "enable-hierarchical-cache", "enable-symm-mem")
     return (
         (bool(facts.get("launch.speculative")) and _SPECULATES_WITHOUT.contains(version))

@@ -1,7 +1,7 @@
-"""Derived facts about hardware: compute capability and memory from the name of a GPU, and what a generation can do.
+"""Derive facts about hardware: compute capability and memory from the name of a GPU, and the traits of its generation.
 
-A table and pure arithmetic; measuring a host is `launcher.plan.launch_facts`. What was measured always wins over the
-table.
+A table and pure arithmetic; `launcher.plan.launch_facts` measures a host, and a measured value takes precedence over
+the table.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Gpu(Struct, frozen=True, kw_only=True):
 
 
 # Compute capabilities: developer.nvidia.com/cuda-gpus. Memory is the size on the data sheet (GB as sold).
-# The first pattern that is found decides, so longer names come before the names they contain.
+# The first matching pattern decides, so longer names precede the names that they contain.
 GPUS: tuple[Gpu, ...] = (
     Gpu(pattern=r"GB300", sm=103, vram_gb=278, nvlink=True),
     Gpu(pattern=r"GB200", sm=100, vram_gb=186, nvlink=True),
@@ -70,12 +70,12 @@ SHARED_MEMORY_KB = {70: 96, 75: 64, 80: 163, 86: 99, 87: 163, 89: 99, 90: 227, 1
 
 
 def find_gpu(name: str) -> Gpu | None:
-    """The product line whose pattern is found in `name`; None for a card the table does not know."""
+    """Return the product line whose pattern matches `name`; None for a GPU that is not in the table."""
     return next((gpu for gpu in GPUS if re.search(gpu.pattern, name, re.IGNORECASE)), None) if name else None
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """`host.sm vram_gb nvlink platform` where nobody measured them, and `host.` traits of the GPU generation."""
+    """Return `host.sm vram_gb nvlink platform` unless measured, and `host.` traits of the GPU generation."""
     gpu = find_gpu(str(facts.get("host.gpu_name") or ""))
     derived: dict[str, Any] = _from_table(facts, gpu) if gpu else {}
     derived["launch.platform_plugin"] = bool(facts.get("host.platform_plugins"))

@@ -1,7 +1,7 @@
-"""Derived facts about the host under this launch: ports, shared memory, limits, proxies, host memory, NUMA.
+"""Derive facts about the host for this launch: ports, shared memory, limits, proxies, host memory, NUMA.
 
-Each is a measured `host.` value (or an `env.` value) judged against what the launch asks for. Driver and compilers are
-in `toolchain`, the network between ranks in `fabric`, proxy rules in `proxies`.
+Each fact compares a measured `host.` value (or an `env.` value) with the needs of the launch. `toolchain` covers driver
+and compilers, `fabric` the network between ranks, `proxies` the proxy rules.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ENOUGH_LOCKED_KB = 1 << 20
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """`host.` and `launch.` facts: see docs/facts.md."""
+    """Return `host.` and `launch.` facts: see docs/facts.md."""
     found = {
         **_ports(facts),
         **_environment(facts),
@@ -49,7 +49,7 @@ def _ports(facts: Facts) -> dict[str, Any]:
 
 
 def _internal_ports(facts: Facts, port: int) -> dict[str, int]:
-    """Ports the launch will bind besides the HTTP port, by what asks for them."""
+    """Return the ports that the launch will bind in addition to the HTTP port, by the flag that determines them."""
     ports: dict[str, int] = {}
     rendezvous = re.search(r":(\d+)$", str(facts.get("flag.dist-init-addr") or ""))
     first_node = (as_number(facts.get("flag.node-rank")) or 0) == 0
@@ -78,8 +78,8 @@ def _shared_memory(facts: Facts) -> dict[str, Any]:
     ranks = as_number(facts.get("launch.gpus_wanted"))
     if size is None or ranks is None:
         return {}
-    here = ranks / (as_number(facts.get("launch.nnodes")) or 1)
-    return {"host.shm_too_small": here > 1 and size < max(0.1, here * _SHM_PER_RANK_GB)}
+    local_ranks = ranks / (as_number(facts.get("launch.nnodes")) or 1)
+    return {"host.shm_too_small": local_ranks > 1 and size < max(0.1, local_ranks * _SHM_PER_RANK_GB)}
 
 
 def _limits(facts: Facts) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def _host_memory(facts: Facts) -> dict[str, Any]:
 
 
 def _cpu_ranks(facts: Facts) -> dict[str, Any]:
-    """Ranks of a CPU launch against NUMA nodes; each rank takes one unless its cores are given."""
+    """Compare the ranks of a CPU launch with the NUMA nodes; each rank uses one node unless its cores are bound."""
     if facts.get("flag.device") != "cpu" and facts.get("host.platform") != "cpu":
         return {}
     ranks = int(as_number(facts.get("launch.tp_size")) or 1) * int(as_number(facts.get("launch.pp_size")) or 1)

@@ -1,6 +1,6 @@
-"""Derived facts about compiled wheels: which torch, CUDA and GPUs the kernel package was built for, and Triton's ptxas.
+"""Derive facts about compiled wheels: the torch, CUDA and GPUs that the kernel package was built for; Triton's ptxas.
 
-What else is installed is in `packages`; the compilers of the host are in `toolchain`.
+`packages` covers the other packages, `toolchain` the compilers of the host.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _DEFAULT_TRITON = (
 
 
 def kernel_facts(installed: Mapping[str, Any], wanted: Requirements | None, facts: Facts) -> dict[str, Any]:
-    """`package.kernel.` name, minimum, version, state, torch, torch_differs, cuda_major, covers_gpu."""
+    """Return `package.kernel.` name, minimum, version, state, torch, torch_differs, cuda_major, covers_gpu."""
     found = {**_state(installed, wanted), **_arches(installed, facts)}
     if found.get("package.kernel.covers_gpu") is False:
-        found.pop("package.kernel.state", None)  # the wheel must be replaced anyway; its age is no second fault
+        found.pop("package.kernel.state", None)  # the wheel must be replaced anyway; its age is not a second fault
     version = next((str(installed[name]) for name in KERNELS if installed.get(name)), None)
     if version is None:
         return found
@@ -52,7 +52,7 @@ def kernel_facts(installed: Mapping[str, Any], wanted: Requirements | None, fact
 
 
 def default_facts(installed: Mapping[str, Any], wanted: Requirements | None, facts: Facts) -> dict[str, Any]:
-    """`launch.default_` facts: what an untouched install of the release can do on this GPU, where nobody looked."""
+    """Return `launch.default_` facts: what the release's default install can do on this GPU, if it was not measured."""
     needed = cuda.SM_TOOLKIT.get(int(as_number(facts.get("host.sm")) or 0))
     torch = wanted.pin("torch") if wanted else None
     if needed is None or torch is None or any(installed.get(name) for name in ("torch", *KERNELS)):
@@ -69,7 +69,7 @@ def default_facts(installed: Mapping[str, Any], wanted: Requirements | None, fac
 
 
 def triton_facts(installed: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
-    """`package.triton.ptxas` (CUDA version) and whether it knows the GPU."""
+    """Return `package.triton.ptxas` (CUDA version) and whether it supports the GPU."""
     bundled = cuda.number(installed.get("triton-bundled-ptxas"))
     if bundled is None:
         bundled = cuda.lookup(cuda.TRITON_PTXAS, cuda.series(installed.get("triton")))
@@ -81,9 +81,9 @@ def triton_facts(installed: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
 
 
 def kernel_torch(version: str) -> tuple[int, int] | None:
-    """Torch series a kernel wheel was built against: that of the releases that pin this wheel or its neighbours.
+    """Return the torch series a kernel wheel was built against: that of the releases that pin it or its neighbours.
 
-    None where the neighbours disagree: the wheel lies between two torch upgrades and nobody pinned it.
+    None where the neighbours disagree: no release pins the wheel, and it lies between two torch upgrades.
     """
     parsed = parse_version(version.split("+", maxsplit=1)[0])
     if parsed is None:
@@ -102,7 +102,7 @@ def kernel_torch(version: str) -> tuple[int, int] | None:
 
 
 def kernel_cuda_major(version: str) -> int | None:
-    """CUDA major of a kernel wheel: its local version (`+cu130`), else what its release has on PyPI."""
+    """Return the CUDA major of a kernel wheel: from its local version (`+cu130`), else from the build on PyPI."""
     tagged = cuda.of_torch(version) if "+cu" in version else None
     if tagged is not None:
         return int(tagged)
@@ -140,9 +140,9 @@ def _arches(installed: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
 
 
 def _runs_on(arch: str, sm: int) -> bool:
-    """Machine code runs on the same major version at or above its minor; `a` variants on exactly their own."""
-    found = re.search(r"(\d{2,3})([af]?)", arch)
-    if not found:
+    """Return whether code for `arch` runs on `sm`: same major, no lower minor; `a` variants run only on their own."""
+    match = re.search(r"(\d{2,3})([af]?)", arch)
+    if not match:
         return False
-    built = int(found[1])
-    return built == sm if found[2] == "a" else built // 10 == sm // 10 and built <= sm
+    built = int(match[1])
+    return built == sm if match[2] == "a" else built // 10 == sm // 10 and built <= sm

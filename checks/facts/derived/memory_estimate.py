@@ -1,8 +1,7 @@
-"""Before a launch: does it fit? Weights, draft, KV and state cache and graphs of one rank against one GPU.
+"""Estimate before a launch whether it fits: weights, draft, caches and graphs of one rank against one GPU.
 
-Every figure is a range with the arithmetic that led to it; nothing is said to be too large unless even the low end
-is. Rules read the outcome as facts (`checks.facts.derived.memory_fit`). What a running engine took is in its log, not
-here.
+Every figure is a range with its arithmetic; a launch counts as too large only if even the low end is. Rules use the
+result as facts (`checks.facts.derived.memory_fit`). The memory that a running engine uses is in its log, not here.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _CONTEXT_GIB = (0.5, 3.0)  # CUDA context, NCCL and all-reduce buffers, workspac
 
 
 class Item(Struct, frozen=True, kw_only=True):
-    """One thing that takes memory on a GPU, GiB, with the arithmetic in words."""
+    """One use of GPU memory, in GiB, with the arithmetic in words."""
 
     name: str
     low: float
@@ -32,7 +31,7 @@ class Item(Struct, frozen=True, kw_only=True):
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
-    """Memory of one rank. `vram` and `static` are GiB; `static` is what weights and caches may take together."""
+    """The memory of one rank. `vram` and `static` are in GiB; `static` is the limit for weights and caches together."""
 
     vram: tuple[float, float]
     static: tuple[float, float]
@@ -42,12 +41,12 @@ class Estimate(Struct, frozen=True, kw_only=True):
 
     @property
     def needed(self) -> tuple[float, float]:
-        """Low and high sum of everything that must be there before the first token is cached, GiB."""
+        """Low and high sum of all memory that is needed before the first token is cached, in GiB."""
         return sum(item.low for item in self.items), sum(item.high for item in self.items)
 
     @property
     def fits(self) -> bool | None:
-        """False: too large even at its smallest. True: fits even at its largest. None: inside the error bar."""
+        """False: too large even at the low end. True: fits even at the high end. None: within the error margin."""
         low, high = self.needed
         if low > self.vram[1]:
             return False
@@ -55,13 +54,13 @@ class Estimate(Struct, frozen=True, kw_only=True):
 
     @property
     def pool(self) -> tuple[float, float]:
-        """Low and high GiB left for the token pool under the static fraction; below zero the engine refuses."""
+        """Low and high GiB left for the token pool under the static fraction; below zero the engine does not start."""
         low, high = self.needed
         return self.static[0] - high, self.static[1] - low
 
     @property
     def tokens(self) -> tuple[int, int] | None:
-        """Tokens that the pool holds; None when the size of one token is not known."""
+        """Low and high number of tokens that fit into the pool; None when the size of one token is unknown."""
         if not self.kv_bytes_per_token:
             return None
         low, high = (max(0.0, gib) * 2**30 / self.kv_bytes_per_token for gib in self.pool)
@@ -69,17 +68,17 @@ class Estimate(Struct, frozen=True, kw_only=True):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The arithmetic, one line a figure, for people."""
+        """The arithmetic for people, one line per figure."""
         rows = [f"{item.name}: {_span(item.low, item.high)} GiB = {item.how}" for item in self.items]
         rows.append(f"sum: {_span(*self.needed)} GiB of {_span(*self.vram)} GiB on one GPU")
-        rows.append(f"left for tokens under the static share of {_span(*self.static)} GiB: {_span(*self.pool)} GiB")
+        rows.append(f"left for tokens under the static limit of {_span(*self.static)} GiB: {_span(*self.pool)} GiB")
         if self.tokens and self.kv_bytes_per_token:
             rows.append(f"tokens: {self.tokens[0]} to {self.tokens[1]} at {self.kv_bytes_per_token:.0f} bytes each")
         return tuple(rows)
 
 
 def estimate(facts: Facts) -> Estimate | None:
-    """Memory of one rank; None when the size of the GPU or of the weights is unknown."""
+    """Estimate the memory of one rank; None when the size of the GPU or of the weights is unknown."""
     vram = as_number(facts.get("host.vram_gb"))
     size = weights_gb(facts)
     if not vram or size is None:
@@ -101,7 +100,7 @@ def estimate(facts: Facts) -> Estimate | None:
 
 
 def weights_gb(facts: Facts) -> float | None:
-    """Size of the weights as stored, 10^9 bytes: measured, else parameters in the name times bits per weight."""
+    """Return the size of the stored weights in 10^9 bytes: measured, else parameters in the name × bits per weight."""
     measured = as_number(facts.get("model.weights_gb"))
     if measured:
         return measured
@@ -110,22 +109,22 @@ def weights_gb(facts: Facts) -> float | None:
     billions = re.search(r"(?:^|[-_])(?:(\d+)x)?(\d+(?:\.\d+)?)B(?![a-z])", name, re.IGNORECASE)
     if not billions or not bits or billions[1]:
         return None
-    # Four-bit formats carry scales (4.5 bits for NVFP4) and leave attention or the head in 16 bits: nvidia's
+    # Four-bit formats include scales (4.5 bits for NVFP4) and keep attention or the head in 16 bits: nvidia's
     # Qwen3.5-397B-NVFP4 weighs 233 GB, that is 4.7 bits a parameter.
     return float(billions[2]) * {4: 4.7}.get(int(bits), bits) / 8
 
 
 def static_fraction(facts: Facts, vram: float) -> tuple[float, float]:
-    """Low and high share of the GPU for weights and caches: the flag, else what the releases choose by themselves."""
-    given = as_number(facts.get("flag.mem-fraction-static"))
-    if given:
-        return given, given
+    """Return the low and high share of GPU memory for weights and caches: the flag, else the releases' own choice."""
+    fraction = as_number(facts.get("flag.mem-fraction-static"))
+    if fraction:
+        return fraction, fraction
     low = max(0.5, 1 - reserve_gib(facts, vram) * 1.6 / vram)
     return low, max(low, 0.93)
 
 
 def reserve_gib(facts: Facts, vram: float) -> float:
-    """GiB the engine itself sets aside for activations and graphs (0.5.10:srt/server_args.py:1283-1322)."""
+    """Return the GiB that the engine reserves for activations and graphs (0.5.10:srt/server_args.py:1283-1322)."""
     chunk = as_number(facts.get("flag.chunked-prefill-size")) or (2048 if vram < 35 else 4096 if vram < 60 else 8192)
     batch = as_number(facts.get("flag.cuda-graph-max-bs-decode")) or (24 if vram < 35 else 160 if vram < 60 else 256)
     if facts.get("flag.disable-cuda-graph") is True:
@@ -137,7 +136,7 @@ def reserve_gib(facts: Facts, vram: float) -> float:
 
 
 def kv_bytes_per_token(facts: Facts) -> float | None:
-    """Bytes of one cached token on one rank; None when the configuration does not say."""
+    """Return the bytes of one cached token on one rank; None when the configuration does not determine them."""
     layers = as_number(facts.get("model.num_hidden_layers"))
     if not layers:
         return None
@@ -184,7 +183,7 @@ def _weights_item(facts: Facts, size: float, ranks: float) -> Item:
     ):
         low *= (as_number(facts.get("model.weight_bits")) or 16) / 16  # converted while loading
     low -= as_number(facts.get("flag.cpu-offload-gb")) or 0
-    # Attention is repeated on every rank of a data-parallel attention group: a fifth of a large MoE at most.
+    # Attention is replicated on every rank of a data-parallel attention group: at most a fifth of a large MoE.
     high = share * (1 + error) + (0.05 * size * GIB_PER_GB if facts.get("flag.enable-dp-attention") else 0)
     origin = "measured" if measured else "from the name"
     return Item(name="weights", low=max(0.0, low), high=high, how=f"{size:.3g} GB ({origin}) over {ranks:.0f} ranks")

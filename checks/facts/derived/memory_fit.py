@@ -1,6 +1,6 @@
-"""Derived facts about memory: what `memory_estimate` says of the launch, and how even the GPUs are.
+"""Derive facts about memory: the result of `memory_estimate`, and whether the GPUs have the same free memory.
 
-Silent about what lies inside the error bar: a rule that needs certainty asks for `false`, not for "not true".
+There is no fact within the error margin: a rule that needs certainty tests for `false`, not for "not true".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _UNEVEN = 0.9  # the engine's own limit: 0.5.9:srt/model_executor/model_runner.p
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """`launch.weights_fit pool_empty reserve_small context_fits ...` and `host.gpu_free_uneven gpu_busy`."""
+    """Return `launch.weights_fit pool_empty reserve_small context_fits ...` and `host.gpu_free_uneven gpu_busy`."""
     derived = {**_free_memory(facts), **_pool_limit(facts), **_reserve(facts), **_state_slots(facts)}
     found = estimate(facts)
     if found:
@@ -50,7 +50,7 @@ def _verdicts(facts: Facts, found: Estimate) -> dict[str, Any]:
 
 
 def _free_list(facts: Facts) -> list[float]:
-    """Free GiB of the GPUs that the launch will use, in order."""
+    """Return the free GiB of the GPUs that the launch will use, in order."""
     listed = facts.get("host.gpu_free_gb")
     free = [number for item in listed if (number := as_number(item)) is not None] if isinstance(listed, list) else []
     step = int(as_number(facts.get("flag.gpu-id-step")) or 1)
@@ -95,7 +95,7 @@ def _reserve(facts: Facts) -> dict[str, Any]:
 
 
 def _state_slots(facts: Facts) -> dict[str, Any]:
-    """States that a hybrid model keeps per running request (0.5.23:srt/mem_cache/kv_cache_configurator.py:3066)."""
+    """Return the states of a hybrid model per running request (0.5.23:srt/mem_cache/kv_cache_configurator.py:3066)."""
     slots, wanted = as_number(facts.get("flag.max-mamba-cache-size")), as_number(facts.get("flag.max-running-requests"))
     if facts.get("flag.disable-radix-cache") is True:
         per_request = 1

@@ -1,8 +1,8 @@
-"""Derived facts about a model: what kind it is to the kernels, how its weights are quantised, whether it has experts.
+"""Derive facts about a model: its kind as kernels distinguish it, the quantisation of its weights, its experts.
 
-Read from the configuration; from the name only where nothing else is known (a log tells a name and little more).
-Families as parsers see them are in `model_families`, the cut over GPUs in `sharding`, the size in
-`checks.facts.derived.memory_estimate`.
+Read from the configuration; from the name only where nothing else is known (a log contains little more than the name).
+`model_families` derives the families that parsers distinguish, `sharding` the split over GPUs, `memory_estimate` the
+size.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FULL_PRECISION = ("bfloat16", "bf16", "float16", "fp16")
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """`model.kind nvfp4 fp8 fp8_block block_n ... moe moe_possible mtp_unquantized quant_conflict ...`."""
+    """Return `model.kind nvfp4 fp8 fp8_block block_n ... moe moe_possible mtp_unquantized quant_conflict ...`."""
     derived: dict[str, Any] = {}
     kind = _kind(facts)
     if kind:
@@ -154,7 +154,7 @@ def _unquantised_parts(facts: Facts) -> dict[str, Any]:
     return derived
 
 
-# What `--quantization` may say besides the checkpoint's own method: `compatible_quantization_methods` and
+# Checkpoint methods that a `--quantization` value accepts in addition to its own: `compatible_quantization_methods` and
 # `override_quantization_method` in 0.5.10:srt/configs/model_config.py:958 and 0.5.23:srt/configs/model_config.py:2042.
 _TAKES = {
     "modelopt_fp8": ("modelopt",),

@@ -1,7 +1,7 @@
-"""Derived facts about the model's family: recurrent state, latent attention, the names parsers go by.
+"""Derive facts about the model's family: recurrent state, latent attention, the family names that parsers need.
 
-Read from the architecture and, for parsers, from the model's name; a fact that the caller gave is never replaced.
-Sizes and quantisation are in `model`; what the engine does with a family is in the knowledge entries.
+Read from the architecture and, for parsers, from the model's name; a fact that the caller stated is never replaced.
+`model_config` derives sizes and quantisation; the knowledge entries describe what the engine does with a family.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ MLA = frozenset({
 
 DSA = frozenset({"DeepseekV32ForCausalLM", "GlmMoeDsaForCausalLM"})
 
-# Parser families by name, the most specific first; the syntax of calls and of thinking is the family's, not the size's.
+# Parser families by name, the most specific first; tool call and reasoning syntax depend on the family, not the size.
 _FAMILIES = (
     ("deepseek-v4", r"deepseek[-_]?v4"),
     ("deepseek-v3.2", r"deepseek[-_]?v3[._]2"),
@@ -86,7 +86,7 @@ _FAMILIES = (
     ("nemotron-3", r"nemotron[-_]?(3|h)\b"),
     ("mistral", r"mi[sx]tral|magistral|devstral|ministral"),
 )
-# Every model of these is a hybrid, whatever its size.
+# Families in which every model is a hybrid, whatever its size.
 _RECURRENT_FAMILIES = {
     "qwen3.5": "gdn",
     "qwen3-next": "gdn",
@@ -107,7 +107,7 @@ _BY_ARCHITECTURE = {
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """`model.` hybrid gdn recurrent mla dsa family, and `draft.mla` where the architecture of the draft is known."""
+    """Return `model.` hybrid gdn recurrent mla dsa family, and `draft.mla` where the draft's architecture is known."""
     found = _model(facts)
     if draft := _names(facts.get("draft.architectures")):
         found["draft.mla"] = bool(draft & MLA)
@@ -143,7 +143,7 @@ def _model(facts: Facts) -> dict[str, Any]:
 
 def _family(facts: Facts) -> str:
     names = [str(facts.get("model.name") or "")]
-    # A path's last part is the model's name more often than not; aliases such as `/model` match nothing.
+    # The last part of a path is usually the model's name; aliases such as `/model` match no family.
     names += [str(facts.get(key) or "").rstrip("/").rpartition("/")[2] for key in _NAME_FLAGS]
     for name in filter(None, names):
         for family, pattern in _FAMILIES:

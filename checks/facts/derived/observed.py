@@ -1,6 +1,6 @@
-"""What a caller saw, in the words that signatures use: `nan`, `NaN in logits` and `nan-output` are one thing.
+"""Normalise a caller's observation to the kinds that signatures use: `nan` and `NaN in logits` become `nan-output`.
 
-Not the judgement whether a text is garbage; that is `checks.after.measures.garbage`.
+`checks.after.measures.garbage` judges whether a text is garbage; this module does not.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _KNOWN = frozenset((
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """`observed.kind` under the name that conditions know; nothing for a kind that is known or means nothing here."""
+    """Return `observed.kind` as conditions spell it; empty for a kind that is already so spelled or not recognised."""
     kind = str(facts.get("observed.kind") or "").strip().lower()
     if not kind or kind in _KNOWN:
         return {}

@@ -1,7 +1,7 @@
-"""Derived facts about installed packages: against the release's own requirements and against each other.
+"""Derive facts about installed packages, compared with the release's requirements and with each other.
 
-The release's pins and minima are in `tables`, CUDA versions in `cuda`, compiled wheels in `kernels`; what a person
-should do is in the causes.
+`tables` has the release's pins and minimum versions, `cuda` the CUDA versions, `kernels` the compiled wheels; the
+causes in the knowledge have the remedies.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from checks.vocabulary import EngineRange, parse_version
 # These releases register the model type `qwen3_asr` without exist_ok (0.5.11:srt/configs/qwen3_asr.py:167), so the
 # import fails beside a transformers that brings the type itself: not 5.12.1, but 5.16.1.
 _STRICT_QWEN3_ASR = EngineRange(">=0.5.11,<0.5.20")
-# Seen to fail: 5.12 beside 0.5.11 (pins 5.6), 5.16 beside 0.5.20 (pins 5.12). Fewer steps ahead are only suspect.
+# Observed failures: 5.12 with 0.5.11 (pins 5.6), 5.16 with 0.5.20 (pins 5.12). A smaller distance is only suspect.
 _FAR_AHEAD = 4
 # Models whose classes the engine takes from transformers → first transformers that has the type.
 _MODEL_NEEDS = (
@@ -32,14 +32,14 @@ _MODEL_NEEDS = (
 # Up to 0.5.10 sessions of 0.3.10 and later are taken for dead; the images of 0.5.9 and 0.5.10 hold 0.3.9.
 _MOONCAKE_EXPECTED = {"0.5.9": "0.3.9", "0.5.10": "0.3.9"}
 _MOONCAKE_BROKEN_FROM = (0, 3, 10)
-# Told by rules of their own, which know more: of another version, and absent.
+# Packages with their own, more specific rules: for a missing package, and for another version.
 _OWN_RULES_ABSENT = frozenset({"torch", "flashinfer-python", "sgl-kernel", "sglang-kernel"})
 _OWN_RULES = _OWN_RULES_ABSENT | {"transformers", "flashinfer-cubin"}
 _FLASHINFER = ("flashinfer-python", "flashinfer-cubin", "flashinfer-jit-cache")
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """`package.` facts named `kernel.* flashinfer.* torch.* transformers.* cudnn.* triton.* mooncake.* nvshmem.*`."""
+    """Return `package.` facts: `kernel.* flashinfer.* torch.* transformers.* cudnn.* triton.* mooncake.* nvshmem.*`."""
     if facts.get("host.platform", "cuda") != "cuda":
         return {}
     installed = _normalised(facts)
@@ -59,7 +59,7 @@ def _normalised(facts: Facts) -> dict[str, Any]:
 
 
 def _pins(wanted: Requirements | None) -> dict[str, Any]:
-    """`package.` facts named `torch.pin transformers.pin kernel.pin flashinfer.pin`, whatever is installed."""
+    """Return `package.` facts `torch.pin transformers.pin kernel.pin flashinfer.pin`, whatever is installed."""
     names = {"torch": ("torch",), "transformers": ("transformers",), "kernel": KERNELS, "flashinfer": _FLASHINFER[:1]}
     found = {key: next((pin for name in of if wanted and (pin := wanted.pin(name))), None) for key, of in names.items()}
     return {f"package.{key}.pin": pin for key, pin in found.items() if pin}
@@ -83,7 +83,7 @@ def _torch(installed: Mapping[str, Any], wanted: Requirements | None) -> dict[st
 
 
 def _nvidia_major(installed: Mapping[str, Any], stem: str) -> int | None:
-    """CUDA major of an NVIDIA wheel: `nvidia-cuda-nvrtc-cu12` says it in the name, CUDA 13 wheels in the version."""
+    """Return the CUDA major of an NVIDIA wheel: from a name such as `nvidia-cuda-nvrtc-cu12`, else from the version."""
     for name, version in installed.items():
         if version and name.startswith(stem):
             tagged = re.search(r"-cu(\d+)$", name)
@@ -170,7 +170,7 @@ def _transfer(installed: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
 
 
 def _unmet(installed: Mapping[str, Any], wanted: Requirements | None) -> dict[str, Any]:
-    """What the release requires and is absent or of another version, as `pip check` says it; own rules left out."""
+    """List unmet requirements of the release in the style of `pip check`, except packages with their own rules."""
     unmet = []
     for name, specifier in sorted(wanted.requires.items() if wanted else ()):
         version = installed.get(name, "")

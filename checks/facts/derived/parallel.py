@@ -1,6 +1,6 @@
-"""Derived facts about parallel sizes: what tp, dp, ep, pp and nodes come to, and which divisions leave a rest.
+"""Derive the parallel sizes (tp, dp, ep, pp, nodes) as the engine resolves them, and the remainders of their divisions.
 
-Sizes only: whether a model's heads and experts divide is in `model`.
+Sizes only: `sharding` checks whether a model's heads and experts divide evenly.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from typing import Any
 
 from checks.catalog.conditions import Facts, as_number
 
-# Expert parallelism takes the size of tensor parallelism with these all-to-all backends, whatever was asked
+# With these all-to-all backends, the expert-parallel size is the tensor-parallel size, whatever the flag
 # (0.5.23:srt/arg_groups/moe_hook.py).
 _EP_EQUALS_TP = ("deepep", "deepep_v2", "mooncake", "nixl", "mori", "flashinfer", "ascend_fuseep", "pplx", "megamoe")
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """`launch.` tp_size pp_size dp_size ep_size nnodes dcp_size, dp_attention, and the rests of their divisions."""
+    """Return `launch.` tp_size pp_size dp_size ep_size nnodes dcp_size, dp_attention, and the remainders."""
     attention_dp = _size(facts, "attn-dp-size", 0)
     sizes = {name: _size(facts, f"{name}-size", 1) for name in ("tp", "pp", "dp", "ep", "dcp")}
     sizes["nnodes"] = _size(facts, "nnodes", 1)
     if any(value is None for value in sizes.values()) or attention_dp is None:
-        return {}  # not numbers: the engine's parser refuses them, there is nothing to work out
+        return {}  # not numbers: the engine's parser rejects them, so there is nothing to derive
     tp, pp, dp, ep, dcp, nodes = (int(value or 1) for value in sizes.values())
     dp_attention = bool(facts.get("flag.enable-dp-attention")) or attention_dp > 1
     dp = max(dp, attention_dp) if attention_dp else dp

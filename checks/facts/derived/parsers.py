@@ -1,7 +1,7 @@
-"""Derived facts about parsers: does the tool or reasoning parser speak the model family's syntax?
+"""Derive facts about parsers: does the tool call or reasoning parser fit the syntax of the model family?
 
-Two tables, read off the engine's detectors (0.5.23:srt/function_call, srt/parser/reasoning_parser.py). A family that is
-not listed says nothing.
+Two tables, taken from the engine's detectors (0.5.23:srt/function_call, srt/parser/reasoning_parser.py). A family that
+is not listed gives no fact.
 """
 
 from __future__ import annotations
@@ -65,28 +65,28 @@ _ANY = ("auto", "response_template")
 THINK_MARKS = (
     "deepseek-r1", "deepseek-v3", "glm45", "kimi_k2", "mimo", "nano_v3", "nemotron_3", "qwen3", "qwen3-thinking",
 )  # fmt: skip
-# Qwen3 `Instruct` checkpoints never think; the small Qwen3.5 ones do not unless asked to.
-_THINKS_NOT = re.compile(r"qwen-?3.*instruct|qwen-?3\.5-(0\.8|2|4|9)b", re.IGNORECASE)
+# Qwen3 `Instruct` checkpoints never produce reasoning; the small Qwen3.5 checkpoints do so only on request.
+_NO_REASONING = re.compile(r"qwen-?3.*instruct|qwen-?3\.5-(0\.8|2|4|9)b", re.IGNORECASE)
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """`launch.` tool_parser_fits, tool_parser_wanted, reasoning_parser_fits, reasoning_parser_wanted."""
+    """Return `launch.` tool_parser_fits, tool_parser_wanted, reasoning_parser_fits, reasoning_parser_wanted."""
     family = str(facts.get("model.family") or "")
-    found = {
+    derived = {
         **_judge("tool", facts.get("flag.tool-call-parser"), _TOOLS.get(family)),
         **_judge("reasoning", facts.get("flag.reasoning-parser"), _REASONING.get(family)),
     }
     unmarked = facts.get("model.chat_template_has_think") is False and facts.get("flag.reasoning-parser") in THINK_MARKS
-    plain = unmarked or _THINKS_NOT.search(str(facts.get("model.name") or ""))
-    if plain and "launch.reasoning_parser_fits" in found:
-        found.update({"launch.reasoning_parser_fits": False, "launch.reasoning_parser_wanted": "none"})
-    return found
+    plain = unmarked or _NO_REASONING.search(str(facts.get("model.name") or ""))
+    if plain and "launch.reasoning_parser_fits" in derived:
+        derived.update({"launch.reasoning_parser_fits": False, "launch.reasoning_parser_wanted": "none"})
+    return derived
 
 
-def _judge(kind: str, given: object, fitting: tuple[str, ...] | None) -> dict[str, Any]:
-    if not given or fitting is None:
+def _judge(kind: str, parser: object, fitting: tuple[str, ...] | None) -> dict[str, Any]:
+    if not parser or fitting is None:
         return {}
     return {
-        f"launch.{kind}_parser_fits": str(given) in fitting or str(given) in _ANY,
+        f"launch.{kind}_parser_fits": str(parser) in fitting or str(parser) in _ANY,
         f"launch.{kind}_parser_wanted": " or ".join(fitting) or "none",
     }

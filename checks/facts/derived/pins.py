@@ -1,6 +1,6 @@
-"""Derived facts about kernel packages: the version that is installed, else the one the engine release demands.
+"""Derive the versions of kernel packages: the installed version, else the version that the engine release requires.
 
-The table is read off the wheels' own requirements. That an installed package differs from it is for the install rules.
+The table is taken from the requirements of the wheels. `packages` checks whether an installed package differs from it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PINS: dict[str, tuple[str, str | None]] = {
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """`launch.flashinfer_version deep_gemm_version` (measured, or demanded by the release), `flash_attn_seen`."""
+    """Return `launch.flashinfer_version deep_gemm_version` (measured, else required by release), `flash_attn_seen`."""
     parsed = parse_version(str(facts.get("engine.version") or ""))
     flashinfer, deep_gemm = _PINS.get(parsed.base_version if parsed else "", (None, None))
     measured = facts.get("package.flashinfer-python")
@@ -32,5 +32,5 @@ def derive(facts: Facts) -> dict[str, Any]:
         "launch.deep_gemm_version": facts.get("package.sgl-deep-gemm") or deep_gemm,
     }
     derived: dict[str, Any] = {name: str(version) for name, version in versions.items() if version}
-    derived["launch.flash_attn_seen"] = bool(facts.get("package.flash-attn"))  # false also when nobody looked
+    derived["launch.flash_attn_seen"] = bool(facts.get("package.flash-attn"))  # also false when it was not measured
     return derived

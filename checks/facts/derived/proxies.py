@@ -1,4 +1,4 @@
-"""Whether the engine's request to itself would be sent to an HTTP proxy, by the rules of the `requests` library.
+"""Decide whether the engine's request to itself would go through an HTTP proxy, by the rules of `requests`.
 
 The engine warms up with `requests.get(url)` (`0.5.9:srt/entrypoints/http_server.py`, `_wait_and_warmup`), which honours
 the proxy variables in either case; loopback is exempt only where `no_proxy` names it.
@@ -11,12 +11,12 @@ import ipaddress
 from checks.catalog.conditions import Facts
 from checks.vocabulary import EngineRange
 
-# Until 0.5.9 the engine asks the address it is bound to, later the loopback (0.5.16:srt/server_args.py:7355).
+# Until 0.5.9 the warm-up uses the bind address, later the loopback address (0.5.16:srt/server_args.py:7355).
 _ASKS_BIND_ADDRESS = EngineRange("<0.5.10")
 
 
 def warmup_goes_through_proxy(facts: Facts) -> bool:
-    """True when a proxy variable applies to the address that the warm-up request uses."""
+    """Return whether a proxy variable applies to the address of the warm-up request."""
     if facts.get("flag.skip-server-warmup"):
         return False
     scheme = "https" if facts.get("flag.ssl-certfile") else "http"
@@ -26,7 +26,7 @@ def warmup_goes_through_proxy(facts: Facts) -> bool:
 
 
 def warmup_host(facts: Facts) -> str:
-    """Host part of the URL of the warm-up request."""
+    """Return the host part of the URL of the warm-up request."""
     host = str(facts.get("flag.host") or "127.0.0.1")
     if host in ("0.0.0.0", "::") and not _ASKS_BIND_ADDRESS.contains(facts.get("engine.version")):
         return "127.0.0.1" if host == "0.0.0.0" else "::1"

@@ -1,6 +1,6 @@
-"""Derived facts about how a model is cut over GPUs: heads, experts and quantisation blocks against parallel sizes.
+"""Derive facts about sharding a model over GPUs: heads, experts and quantisation blocks against parallel sizes.
 
-Sizes come from the flags as the engine resolves them; the parallel layout itself is `parallel`, bytes are `memory`.
+Sizes come from the flags as the engine resolves them; `parallel` derives the layout, `memory_estimate` the bytes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from checks.catalog.conditions import Facts, as_number
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """`launch.attention_tp heads_divisible vision_heads_divisible moe_tp expert_slice fp8_block_split ...`."""
+    """Return `launch.attention_tp heads_divisible vision_heads_divisible moe_tp expert_slice fp8_block_split ...`."""
     attention_tp = _whole(facts, "launch.attention_tp_size")
     if not attention_tp:
         return {}
@@ -34,7 +34,7 @@ def derive(facts: Facts) -> dict[str, Any]:
 
 
 def _query_rows(facts: Facts) -> int | None:
-    """Query rows that one KV head sees while drafts are verified: query heads per KV head times draft tokens."""
+    """Return the query rows per KV head while draft tokens are verified: query heads per KV head × draft tokens."""
     heads, kv_heads = _whole(facts, "model.num_attention_heads"), _whole(facts, "model.num_key_value_heads")
     steps = _whole(facts, "flag.speculative-num-steps")
     drafts = _whole(facts, "flag.speculative-num-draft-tokens") or (steps + 1 if steps else None)

@@ -1,7 +1,7 @@
-"""Derived facts about speculative decoding: the algorithm, the three sizes as the engine will take them, the overlap.
+"""Derive facts about speculative decoding: the algorithm, its three sizes as the engine resolves them, the overlap.
 
-The sizes a release chooses by itself are known here because rules need them; whether drafts are any good is judged
-after the launch (`checks.after.probes.acceptance`).
+The default sizes of each release are known here because rules need them; `checks.after.probes.acceptance` judges the
+acceptance of draft tokens after the launch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _TREE_BY_DEFAULT = ("LlamaForCausalLM", "Grok1ForCausalLM", "Grok1VForCausalLM")
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """`launch.` speculative spec_algorithm spec_family spec_triple spec_steps spec_topk spec_draft_tokens spec_v2."""
+    """Return `launch.speculative` and `launch.spec_` algorithm, family, triple, steps, topk, draft_tokens, v2 ...."""
     algorithm = str(facts.get("flag.speculative-algorithm") or "").upper()
     if algorithm in ("", "NONE"):
         return {"launch.speculative": False, "launch.spec_algorithm": None, "launch.spec_v2": False}
@@ -34,14 +34,14 @@ def derive(facts: Facts) -> dict[str, Any]:
     limit = as_number(facts.get("model.max_position_embeddings"))
     wanted = as_number(facts.get("flag.context-length"))
     if tokens and limit:
-        # Verification writes up to this position; rope tables and page tables end at the model's maximum.
+        # Verification writes up to this position; RoPE tables and page tables end at the model's maximum.
         found["launch.spec_past_context"] = (wanted or limit) + tokens - limit > 0
     found.update(_draft(facts, wanted or limit))
     return found
 
 
 def _draft(facts: Facts, context: float | None) -> dict[str, Any]:
-    """What of the draft model differs from the target; silent where a side is unknown."""
+    """Return the differences between draft and target model; no fact where one side is unknown."""
     found: dict[str, Any] = {}
     draft_limit = as_number(facts.get("draft.max_position_embeddings"))
     if draft_limit and context:
@@ -57,7 +57,7 @@ def _draft(facts: Facts, context: float | None) -> dict[str, Any]:
 
 
 def _triple(facts: Facts) -> str:
-    """`none`, `complete` or `partial`; with top-k 1 the engine works the draft tokens out itself."""
+    """Return `none`, `complete` or `partial`; with top-k 1 the engine calculates the number of draft tokens itself."""
     steps, topk, tokens = (_number(facts, name) for name in ("num-steps", "eagle-topk", "num-draft-tokens"))
     if steps is None and topk is None and tokens is None:
         return "none"
@@ -67,7 +67,7 @@ def _triple(facts: Facts) -> str:
 
 
 def _sizes(facts: Facts, family: str, triple: str) -> dict[str, Any]:
-    """The sizes after the engine's own choices (`auto_choose_speculative_params`, end of 0.5.9:srt/server_args.py)."""
+    """Return the sizes as the engine chooses them (`auto_choose_speculative_params`, end of 0.5.9:srt/server_args.py)."""
     steps, topk, tokens = (_number(facts, name) for name in ("num-steps", "eagle-topk", "num-draft-tokens"))
     if family == "eagle" and triple == "none":
         architectures = facts.get("model.architectures")
@@ -78,7 +78,7 @@ def _sizes(facts: Facts, family: str, triple: str) -> dict[str, Any]:
         steps = topk = 1
         tokens = tokens or _number(facts, "dflash-block-size")
     elif family == "eagle" and topk == 1 and steps is not None:
-        tokens = steps + 1  # overridden with a warning when given otherwise
+        tokens = steps + 1  # the engine overrides any other value with a warning
     values = {"spec_steps": steps, "spec_topk": topk, "spec_draft_tokens": tokens}
     return {f"launch.{name}": value for name, value in values.items() if value is not None}
 
@@ -90,7 +90,7 @@ def _automatic(facts: Facts, architectures: Any) -> tuple[int, int, int]:
 
 
 def _overlapped(facts: Facts, family: str) -> bool:
-    """Does the overlapped worker (spec v2) run? Its switch moved three times, see facts of 0.5.4, 0.5.5 and 0.5.11."""
+    """Return whether the overlapped worker (spec v2) runs; its switch changed in 0.5.4, 0.5.5 and 0.5.11."""
     version = facts.get("engine.version")
     if family != "eagle" or facts.get("flag.disable-overlap-schedule"):
         return family in ("dflash", "dspark")
@@ -100,7 +100,7 @@ def _overlapped(facts: Facts, family: str) -> bool:
     if EngineRange("<0.5.11").contains(version) and version:
         return setting in ("1", "true", "yes", "y", "on", "t")
     if EngineRange("<0.5.13").contains(version) and version:
-        # 0.5.11 and 0.5.12 fall back to the older worker by themselves for trees.
+        # 0.5.11 and 0.5.12 fall back to the older worker for draft trees.
         return setting not in ("0", "false", "no", "n", "off", "f") and (_number(facts, "eagle-topk") or 1) == 1
     return True
 

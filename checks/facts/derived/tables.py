@@ -1,7 +1,7 @@
-"""Doors to `knowledge/tables/`: what each release of the engine requires, and which architectures it registers.
+"""Read `knowledge/tables/`: the requirements of each engine release, and the architectures that it registers.
 
-The JSON files are indexes over `knowledge/engines/`, written by `tools/index_engines.py`. What the facts of a launch
-mean against them is worked out in `packages`, `kernels` and `checkpoint`.
+The JSON files are indexes of `knowledge/engines/`, written by `tools/index_engines.py`. `packages`, `kernels` and
+`checkpoint_files` compare the facts of a launch with them.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ TABLES = KNOWLEDGE / "tables"
 
 
 class Requirements(Struct, frozen=True, kw_only=True):
-    """What one release demands of other distributions; names are normalised (`flashinfer-python`)."""
+    """The requirements of one release on other distributions; names are normalised (`flashinfer-python`)."""
 
     release: str
-    minimum: Mapping[str, str]  # refused below this by `assert_pkg_version` at start-up
+    minimum: Mapping[str, str]  # `assert_pkg_version` rejects older versions at start-up
     requires: Mapping[str, str]  # specifiers of its METADATA
 
     def pin(self, name: str) -> str | None:
-        """The one version it pins (`==`), or None."""
+        """Return the version that the release pins (`==`), or None."""
         specifier = self.requires.get(name, "")
         return specifier.removeprefix("==") if specifier.startswith("==") else None
 
 
 def requirements(engine: str | None) -> Requirements | None:
-    """Requirements of that release, for a build between releases those of the release before it of the same number."""
+    """Return the requirements of a release; for a build, those of the preceding release with the same number."""
     parsed = parse_version(engine) if engine else None
     if parsed is None:
         return None
@@ -45,7 +45,7 @@ def requirements(engine: str | None) -> Requirements | None:
 
 @cache
 def all_requirements() -> Mapping[str, Requirements]:
-    """Requirements by release number, oldest first."""
+    """Return the requirements by release number, oldest first."""
     data = json.loads((TABLES / "requirements.json").read_text(encoding="utf-8"))
     return {
         release: Requirements(
@@ -57,12 +57,12 @@ def all_requirements() -> Mapping[str, Requirements]:
 
 @cache
 def first_releases() -> Mapping[str, str]:
-    """Architecture name → first release that registers it; 0.4.10, the oldest one read, stands for "or earlier"."""
+    """Return architecture name → first release that registers it; 0.4.10, the oldest known, means "or earlier"."""
     data = json.loads((TABLES / "architectures.json").read_text(encoding="utf-8"))
     return {name: release for release, names in data.items() for name in names}
 
 
 @cache
 def releases() -> tuple[Version, ...]:
-    """Every release that was read, oldest first."""
+    """Return every known release, oldest first."""
     return tuple(sorted(Version(release) for release in all_requirements()))

@@ -1,6 +1,6 @@
-"""Derived facts about driver and compilers: driver against torch, nvcc against the GPU, what a build would miss.
+"""Derive facts about driver and compilers: driver against torch, nvcc against the GPU, tools missing for a build.
 
-Each is a measured `host.` value judged against the launch. Installed wheels are in `packages` and `kernels`.
+Each fact compares a measured `host.` value with the launch. `packages` and `kernels` cover installed wheels.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from checks.facts.derived import cuda
 from checks.facts.derived.tables import requirements
 from checks.vocabulary import EngineRange
 
-# From 0.5.9 on the engine compiles kernels of its own at first use (0.5.9:srt/jit_kernel, through apache-tvm-ffi).
+# From 0.5.9 on the engine compiles its own kernels at first use (0.5.9:srt/jit_kernel, through apache-tvm-ffi).
 _OWN_JIT = EngineRange(">=0.5.9")
 _COMPILED_BACKENDS = ("flashinfer", "trtllm_mha", "trtllm_mla", "cutlass_mla")
 _OFF = ("0", "false", "no", "off")
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """`host.driver_* nvcc_* cuda_home_* *_absent glibc_version libraries_missing`, `launch.needs_jit deep_gemm`."""
+    """Return `host.driver_* nvcc_* cuda_home_* *_absent glibc_version ...` and `launch.needs_jit deep_gemm`."""
     if facts.get("host.platform", "cuda") != "cuda":
         return {}
     found = {**_driver(facts), **_compilers(facts), **_libraries(facts), **_builds(facts)}
@@ -107,7 +107,7 @@ def _builds(facts: Facts) -> dict[str, Any]:
 
 
 def _deep_gemm(facts: Facts) -> bool | None:
-    """Whether block-scaled FP8 products go to DeepGEMM: SM90 and SM100 unless switched off or given elsewhere."""
+    """Return whether DeepGEMM runs block-scaled FP8 products: on SM90 and SM100, unless off or another is chosen."""
     sm, block = as_number(facts.get("host.sm")), facts.get("model.fp8_block")
     if sm is None or block is None:
         return None
