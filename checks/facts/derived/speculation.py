@@ -67,7 +67,7 @@ def _triple(facts: Facts) -> str:
 
 
 def _sizes(facts: Facts, family: str, triple: str) -> dict[str, Any]:
-    """Return the sizes as the engine chooses them (`auto_choose_speculative_params`, end of 0.5.9:srt/server_args.py)."""
+    """Return the sizes that the engine chooses (`auto_choose_speculative_params`, end of 0.5.9:srt/server_args.py)."""
     steps, topk, tokens = (_number(facts, name) for name in ("num-steps", "eagle-topk", "num-draft-tokens"))
     if family == "eagle" and triple == "none":
         architectures = facts.get("model.architectures")
