@@ -67,5 +67,14 @@ def finding(slug: str, rule: Constraint, facts: Facts) -> Finding:
 
 
 def fill(template: str, facts: Facts) -> str:
-    """Return a message with each `{namespace.name}` replaced by the fact; an unknown fact becomes `?`."""
-    return _PLACEHOLDER.sub(lambda match: str(facts.get(match[1], "?")), template)
+    """Return a message with each `{namespace.name}` replaced by the fact.
+
+    An unknown release becomes "this release", any other unknown fact `?`.
+    """
+    return _PLACEHOLDER.sub(lambda match: _shown(match[1], facts.get(match[1])), template)
+
+
+def _shown(name: str, value: object) -> str:
+    if value is None:
+        return "this release" if name == "engine.version" else "?"
+    return str(value)

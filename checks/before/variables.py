@@ -1,7 +1,7 @@
 """Check SGLANG_ and SGL_ environment variables against one engine release: unknown, removed, deprecated, unreadable.
 
 The engine silently ignores a variable that it does not know, so a typing error or an old name has no effect and goes
-unnoticed. Variables with other prefixes are not checked.
+unnoticed. Variables with other prefixes are not checked, nor those that this project reads.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from checks.engine.flag_schema import Environment, FlagSchema, available
 from checks.vocabulary import Finding, Remedy, Severity
 
 PREFIXES = ("SGLANG_", "SGL_")
+OWN_PREFIX = "SGLANG_LAUNCHER_"  # read by this project's CPU platform plug-in inside the engine
 BOOLEANS = {"true", "1", "yes", "y", "false", "0", "no", "n"}  # EnvBool.parse, srt/environ.py
 NUMBERS: Mapping[str, Callable[[str], object]] = {"EnvInt": int, "EnvFloat": float}  # EnvInt.parse, EnvFloat.parse
 OPTION = "--"
@@ -22,7 +23,7 @@ OPTION = "--"
 def check_environment(env: Mapping[str, str], schema: FlagSchema) -> Iterator[Finding]:
     """Yield a warning for each variable that this release ignores, deprecates or cannot read."""
     for name, value in env.items():
-        if not name.startswith(PREFIXES):
+        if not name.startswith(PREFIXES) or name.startswith(OWN_PREFIX):
             continue
         known = schema.environment
         if not known.knows(name):

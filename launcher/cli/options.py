@@ -64,3 +64,13 @@ def connected(host: Host) -> Iterator[Transport]:
         yield transport
     finally:
         transport.close()
+
+
+def seconds_of(option: str, text: str) -> float:
+    """Return the duration that an option gives, in seconds; 0 if it is empty. Raises UsageError."""
+    from checks.after.probes.expectations import ExpectError, duration
+
+    try:
+        return duration(text) if text else 0.0
+    except ExpectError as error:
+        raise UsageError(f"{option}: {error}") from error

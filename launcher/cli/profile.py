@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 import typer
 
-from checks.after.probes.expectations import duration
 from checks.after.validation import as_dict
 from launcher.cli import html, render, screen
 from launcher.cli.diagnose import document
@@ -27,6 +26,7 @@ from launcher.cli.options import (
     Sets,
     Unsets,
     host_of,
+    seconds_of,
 )
 from launcher.cli.session import session
 from launcher.errors import UsageError
@@ -63,7 +63,7 @@ def main(
         detach=detach,
         validate=not no_validate and where.replay is None,
         ignore_findings=no_check,
-        soak=duration(soak) if soak else 0.0,
+        soak=seconds_of("--soak", soak),
         ask_engine=not (fast or no_check) and where.replay is None,
     )
     with session(where, quiet=as_json) as context:

@@ -18,12 +18,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from checks.after.probes.entry import SUITES
-from checks.after.probes.expectations import duration, parse_expect
+from checks.after.probes.expectations import parse_expect
 from checks.after.validation import Level, Validation, as_dict
 from checks.catalog.yaml_reader import did_you_mean
 from launcher.cli import html, render, screen
 from launcher.cli.exits import of_validation
-from launcher.cli.options import HostsFile, Json, Report, connected, host_of
+from launcher.cli.options import HostsFile, Json, Report, connected, host_of, seconds_of
 from launcher.client.endpoint import Endpoint, api_key
 from launcher.client.server_info import identify_server
 from launcher.clock import SystemClock
@@ -88,8 +88,7 @@ def main(
     as_json: Json = False,
 ) -> int:
     """Probe a running server and judge whether it is correct and fast enough."""
-    if soak:
-        duration(soak)
+    seconds_of("--soak", soak)
     if suite and suite not in SUITES:
         raise UsageError(f"unknown suite `{suite}`", hint=did_you_mean(suite, SUITES))
     html.check_place(report)

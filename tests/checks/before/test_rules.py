@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from checks.before.rules import check
+from checks.before.rules import check, fill
 from checks.catalog import entries
 from checks.facts.launch_evidence import from_case
 from checks.vocabulary import Severity
@@ -86,3 +86,10 @@ def errors(name: str, version: str) -> frozenset[str]:
 def refusals() -> frozenset[str]:
     """Causes that show while arguments are resolved; fa3 passes there and is asserted in the scheduler."""
     return frozenset(entry.id for entry in entries.entries() if entry.phase == "args") - {"fa3-off-hopper"}
+
+
+def test_a_message_names_an_unknown_release_in_words_and_marks_other_unknown_facts() -> None:
+    facts = {"engine.version": None, "host.sm": 90, "host.name": None}
+    assert fill("{host.sm} in {engine.version}", facts) == "90 in this release"
+    assert fill("{host.name}, {host.gpu_name}", facts) == "?, ?"
+    assert fill("SGLang {engine.version}", {"engine.version": "0.5.9"}) == "SGLang 0.5.9"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from checks.before.variables import check_environment
+from checks.before.variables import OWN_PREFIX, check_environment
 from checks.engine.flag_schema import Environment, load
 from checks.vocabulary import Finding, Severity
+from launcher.engine_cpu.plugin import SWITCH
 
 # A release that is known, with variables of our own.
 SCHEMA = replace(
@@ -145,3 +146,7 @@ def test_a_retired_variable_names_what_took_its_place(
     assert finding.id == "env-variable-deprecated"
     [remedy] = finding.remedies
     assert (dict(remedy.env), remedy.unset_env, remedy.concrete, remedy.text) == (env, (name,), concrete, words)
+
+
+def test_the_switch_of_our_own_platform_plug_in_is_not_taken_for_an_unknown_variable() -> None:
+    assert SWITCH.startswith(OWN_PREFIX) and check(SWITCH) == []

@@ -94,6 +94,7 @@ def test_invalid_options_are_refused_before_any_request(cli: Cli, words: tuple[s
         code, _, err = cli("validate", f"http://127.0.0.1:{port}", *words)
         requests = [path for path in state.paths if path != "/server_info"]
     assert code == 2, err
+    assert words[1] in err and "`expect`" not in err
     assert requests == []
 
 
