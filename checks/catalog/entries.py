@@ -25,7 +25,6 @@ from checks.vocabulary import EngineRange, Remedy, Role, Severity, Weight
 PHASES = (
     "install", "import", "args", "distributed", "weights", "memory", "graph-capture", "warmup", "serving", "stopping",
 )  # fmt: skip
-STATUSES = ("stable", "experimental")
 COMMANDS = ("run", "require", "inspect")
 WEIGHTS = tuple(weight.name.lower() for weight in Weight)
 
@@ -71,7 +70,6 @@ class Entry(Struct, frozen=True, kw_only=True):
     role: Role
     title: str
     why: str
-    status: str
     phase: str
     family: str
     engine: EngineRange
@@ -106,14 +104,13 @@ def load(folder: Path) -> Entry:
     is_cause = folder.parent.name == "causes" or (folder / "cause.yaml").exists()  # a draft may be in any folder
     path = folder / ("cause.yaml" if is_cause else "sign.yaml")
     node = read(path, f"{folder.parent.name}/{folder.name}/{path.name}")
-    fields = ["title", "why", "status", "phase", "family", "engine", "during", "yields-to", "remedies", "references"]
+    fields = ["title", "why", "phase", "family", "engine", "during", "yields-to", "remedies", "references"]
     node.mapping([*fields, *(("before", "cases") if is_cause else ("role", "cleared-by"))])
     return Entry(
         id=folder.name,
         role=Role.CAUSE if is_cause else Role(node.need("role").choice(("symptom", "benign", "ledger"))),
         title=node.need("title").text(),
         why=node.text_of("why"),
-        status=status.choice(STATUSES) if (status := node.get("status")) else "stable",
         phase=phase.choice(PHASES) if (phase := node.get("phase")) else "",
         family=node.text_of("family"),
         engine=node.engine_range("engine"),

@@ -53,13 +53,7 @@ def prepare(transport: Transport, profile: Profile, host: Host, now: datetime) -
     Raises PlanRefused, HostCommandFailed (such as a host without SGLang), HostUnreachable.
     """
     raw = look(transport, profile, host)
-    version = engine_version(raw)
-    if version is None:
-        raise HostCommandFailed(
-            f"no SGLang found on {host.name}: {'; '.join(raw['engine_tried'])}",
-            where=host.name,
-            hint="name the engine's interpreter in hosts.yaml: `python: /path/to/venv/bin/python`",
-        )
+    version = _installed(raw, host)
     schema = load(version)
     if not schema.exact:  # a build of the main branch or a fork: read the flags from its own source
         schema = from_document(capture_host(transport, host, raw["engine"]["executable"]), asked=version)
@@ -92,6 +86,17 @@ def prepare(transport: Transport, profile: Profile, host: Host, now: datetime) -
         accepted=accepted,
         systemd=bool(raw["detach"]["kill_user_processes"] and raw["detach"]["linger"]),
     )
+
+
+def _installed(raw: Mapping[str, Any], host: Host) -> str:
+    version = engine_version(raw)
+    if version is None:
+        raise HostCommandFailed(
+            f"no SGLang found on {host.name}: {'; '.join(raw['engine_tried'])}",
+            where=host.name,
+            hint="name the engine's interpreter in hosts.yaml: `python: /path/to/venv/bin/python`",
+        )
+    return version
 
 
 def look(transport: Transport, profile: Profile, host: Host) -> dict[str, Any]:
