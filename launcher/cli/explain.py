@@ -25,7 +25,7 @@ def main(
     text = page(slug)
     if text is None:
         hint = did_you_mean(slug, slugs()) or "`launch explain` lists all ids"
-        raise UsageError(f"no rule, signature or probe has the id `{slug}`", hint=hint)
+        raise UsageError(f"no cause, sign or probe has the id `{slug}`", hint=hint)
     if as_json:
         sys.stdout.write(json.dumps({"id": slug, "page": text}, ensure_ascii=False) + "\n")
     elif sys.stdout.isatty():

@@ -49,6 +49,7 @@ EXITS: Mapping[str, tuple[tuple[int, ...], str]] = {
     "diagnose run ID": ((1,), "it names a cause"),
     "diagnose log FILE|-": ((1,), "it names a cause"),
     "diagnose log FILE": ((1,), "it names a cause"),
+    "diagnose log FILE --trace CAUSE": ((1,), "it names a cause"),
     "diagnose log FILE --engine 0.5.11 --facts FACTS.json --profile NAME|FILE.yaml": ((1,), "it names a cause"),
     "launch check qwen3.5-397b/as-tried-next --engine 0.5.22": ((2,), "it is refused"),
     "launch gate --tier host --host gpu-box": (UNDECIDED, SPEEDS),

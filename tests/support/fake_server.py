@@ -6,7 +6,9 @@ its concurrent requests, so that a test can prove that the limit was respected.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -17,7 +19,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from tests.support.fake_answers import Reply, answer, metrics, models, server_info
-from tests.support.faults import Request
+from tests.support.faults import OUTPUT_FAULTS, Request
 
 BATCHED = frozenset({"batch-garbage", "batch-of-5-garbage", "state-leaks"})
 QUIET = 0.06  # seconds
@@ -233,3 +235,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+
+def main() -> None:
+    """Serve until interrupted. The arguments are names of faults."""
+    if unknown := set(sys.argv[1:]) - OUTPUT_FAULTS.keys() - BATCHED:
+        sys.exit(f"unknown fault: {', '.join(sorted(unknown))}; choose from {', '.join(sorted(OUTPUT_FAULTS))}")
+    with serving(*sys.argv[1:]) as (port, _), contextlib.suppress(KeyboardInterrupt):
+        print(f"launch validate http://127.0.0.1:{port} --suite standard    (Ctrl-C here ends the server)", flush=True)
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

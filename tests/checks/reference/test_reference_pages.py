@@ -40,6 +40,5 @@ def test_a_remedy_is_one_line_with_all_its_parts() -> None:
         env={"A": "1"}, engine=EngineRange("<0.5.14"),
     )  # fmt: skip
     assert remedy_line(remedy) == (
-        "Do it. — set `tp-size` to `2`; set `trust-remote-code` to `true`; leave out `page-size`; "
-        "export `A=1` (<0.5.14)"
+        "Do it. — set `tp-size` to `2`; set `trust-remote-code` to `true`; remove `page-size`; export `A=1` (<0.5.14)"
     )

@@ -116,7 +116,9 @@ def test_every_expectation_is_completed_with_a_description_and_documented() -> N
 
 
 def test_the_shipped_schema_is_the_generated_one() -> None:
-    assert json.loads((PROFILES / "profile.schema.json").read_text()) == json.loads(json.dumps(profile_schema(load())))
+    shipped = json.loads((PROFILES / "profile.schema.json").read_text())
+    generated = json.loads(json.dumps(profile_schema(load())))
+    assert shipped == generated, "out of date: launch schema > profiles/profile.schema.json"
 
 
 @pytest.mark.parametrize(
