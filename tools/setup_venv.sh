@@ -9,7 +9,7 @@ if ! "$python" -m venv --help >/dev/null 2>&1 || ! "$python" -c 'import ensurepi
   [ "$(id -u)" = 0 ] || { echo "the Python module venv is missing: apt-get install python$version-venv" >&2; exit 1; }
   apt-get -qq update && apt-get -qq install -y "python$version-venv" >/dev/null
 fi
-echo "setting up $venv (about 20 s)" >&2
+echo "setting up $venv (about a minute)" >&2
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
 groups=$("$python" -c '
 import tomllib

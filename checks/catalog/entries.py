@@ -22,6 +22,12 @@ from checks.catalog.fragments import Fragment, expand, fragments, names_in, root
 from checks.catalog.yaml_reader import Node, read
 from checks.vocabulary import EngineRange, Remedy, Role, Severity, Weight
 
+FAMILIES = (
+    "checkpoint-files", "cuda-graphs", "deepgemm", "distributed", "gpu-architecture", "gpu-memory",
+    "host-and-container", "hybrid-models", "install-and-versions", "jit-toolchain", "launch-arguments",
+    "moe-and-fp4-kernels", "parsers", "pd-disaggregation", "quantised-checkpoints", "serving-runtime",
+    "silent-accuracy", "speculation",
+)  # fmt: skip
 PHASES = (
     "install", "import", "args", "distributed", "weights", "memory", "graph-capture", "warmup", "serving", "stopping",
 )  # fmt: skip
@@ -103,7 +109,8 @@ def load(folder: Path) -> Entry:
     """Return the entry in a folder. Raises YamlError."""
     is_cause = folder.parent.name == "causes" or (folder / "cause.yaml").exists()  # a draft may be in any folder
     path = folder / ("cause.yaml" if is_cause else "sign.yaml")
-    node = read(path, f"{folder.parent.name}/{folder.name}/{path.name}")
+    shipped = folder.parent.name in ("causes", "signs")
+    node = read(path, f"{folder.parent.name}/{folder.name}/{path.name}" if shipped else str(path))
     fields = ["title", "why", "phase", "family", "engine", "during", "yields-to", "remedies", "references"]
     node.mapping([*fields, *(("before", "cases") if is_cause else ("role", "cleared-by"))])
     return Entry(

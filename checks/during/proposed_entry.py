@@ -27,6 +27,10 @@ class NothingOpen(ValueError):
     """The log does not contain an unexplained failure."""
 
 
+NEAR_MISS = "replace this with a real, similar message of another cause"
+"""What the drafted miss log contains; the lint rejects it."""
+
+
 def draft(reading: Reading, name: str) -> dict[str, str]:
     """Return file name → text. Raises NothingOpen, and ValueError for a name that is not a slug."""
     if not NAME.match(name):
@@ -90,11 +94,12 @@ def _yaml(reading: Reading, incident: Incident, version: str | None) -> str:
     phase = phase_of(incident, reading.milestones)
     quoted = [f"'{pattern.replace(chr(39), chr(39) * 2)}'" for pattern in patterns(incident)]
     regexes = ",\n         ".join(quoted)
+    phase_line = f"phase: {phase}" if phase else "# phase:      TODO the log does not show which phase failed"
     return f"""# Drafted from {summary(incident)[:150]!r}
 # fingerprint {fingerprint(incident, phase)}
 title: ''       # TODO the bad state in one line
-family: ''      # TODO one of the families that existing causes use
-phase: {phase or "serving"}
+family: ''      # TODO one of those in docs/knowledge.md
+{phase_line}
 engine: '{f">={version}" if version else ""}'     # TODO affected releases; empty = all
 why: ''         # TODO what happens inside the engine, in two or three sentences
 during:
@@ -102,6 +107,7 @@ during:
     weight: usual  # hint: fits several causes or shows a consequence; decisive: leaves no doubt
 remedies:
   - text: ''    # TODO what helps; then set, unset, env, unset-env, upgrade; one of run, require, inspect
+# `before` and `cases` can predict the failure from the flags before a launch: docs/knowledge.md
 references: []  # TODO '{version or "0.5.10"}:srt/file.py:123', or a public URL
 """
 
@@ -109,7 +115,7 @@ references: []  # TODO '{version or "0.5.10"}:srt/file.py:123', or a public URL
 def _near_miss(incident: Incident) -> str:
     part = incident.last
     kind = part.type if part and part.type else "RuntimeError"
-    return f"Traceback (most recent call last):\n{kind}: replace this with a real, similar message of another cause\n"
+    return f"Traceback (most recent call last):\n{kind}: {NEAR_MISS}\n"
 
 
 def _head(line: Line) -> str:

@@ -37,7 +37,8 @@ def origin(name: str, facts: Facts, sources: Sources) -> str:
     fact = lookup(name)
     if fact is None:
         return "unknown: this name is not registered"
-    return f"unknown: it was not measured; {' and '.join(fact.measured_by)} measures it when {fact.when}"
+    measure = "measures" if len(fact.measured_by) == 1 else "measure"
+    return f"unknown: it was not measured; {' and '.join(fact.measured_by)} {measure} it when {fact.when}"
 
 
 def worked_out(facts: Facts) -> dict[str, str]:

@@ -25,7 +25,10 @@ def main(words: Sequence[str] = ()) -> int:
         sys.stdout.write(f"{error}\n")
         return 1
     sys.stdout.write("".join(f"{fault}\n" for fault in faults))
-    sys.stdout.write(f"{len(drafts) or len(entries())} entries, {len(faults)} faults\n")
+    count = len(drafts) or len(entries())
+    sys.stdout.write(
+        f"{count} {'entry' if count == 1 else 'entries'}, {len(faults)} {'fault' if len(faults) == 1 else 'faults'}\n"
+    )
     return 1 if faults else 0
 
 

@@ -14,11 +14,12 @@ from pathlib import Path
 from checks import KNOWLEDGE
 from checks.after.probes.registry import probes
 from checks.before.rules import first_holding
-from checks.catalog.entries import Entry, entries
+from checks.catalog.entries import FAMILIES, Entry, entries
 from checks.catalog.fragments import fragments
 from checks.catalog.line_patterns import re2_module
 from checks.catalog.yaml_reader import read
 from checks.during.diagnosis import diagnose_chunks
+from checks.during.proposed_entry import NEAR_MISS
 from checks.during.signature_build import build
 from checks.during.signature_index import Index
 from checks.engine.flag_schema import available, load
@@ -37,8 +38,8 @@ def lint(items: Iterable[Entry] | None = None, index: Index | None = None) -> li
     chosen = tuple(entries() if items is None else items)
     judge = index or build()
     rules: tuple[Callable[[Entry], Iterator[str]], ...] = (
-        has_what_it_needs, names_known_flags, compiles, behaves_as_stated, names_known_probes, holds_for_releases,
-        commands_are_commands, fact_faults,
+        has_what_it_needs, is_finished, names_known_flags, compiles, behaves_as_stated, names_known_probes,
+        holds_for_releases, commands_are_commands, fact_faults,
         lambda item: logs_behave(item, judge),
         lambda item: patterns_fire(item, judge),
         lambda item: yields_with_reason(item, judge),
@@ -58,9 +59,13 @@ def folders_without_an_entry(root: Path = KNOWLEDGE) -> Iterator[str]:
 
 
 def has_what_it_needs(item: Entry) -> Iterator[str]:
-    """Check that an entry is complete: explanation, remedies, cases for rules, logs for patterns."""
-    if not item.title or not item.why:
-        yield "`title` is missing" if not item.title else "`why` is missing"
+    """Check that an entry is complete: explanation, family, remedies, cases for rules, logs for patterns."""
+    if not item.title:
+        yield "`title` is missing"
+    if not item.why:
+        yield "`why` is missing"
+    if item.role is Role.CAUSE and item.family not in FAMILIES:
+        yield f"`family: {item.family or '(missing)'}` is not one of {', '.join(FAMILIES)}"
     if item.role is Role.CAUSE and not item.remedies:
         yield "a cause needs a remedy"
     for remedy in item.remedies:
@@ -73,6 +78,17 @@ def has_what_it_needs(item: Entry) -> Iterator[str]:
         yield "`during` needs a match-*.log"
     if with_text and not list(item.folder.glob("miss-*.log")):
         yield "`during` needs a miss-*.log"
+
+
+def is_finished(item: Entry) -> Iterator[str]:
+    """Check that nothing of the draft that `diagnose scaffold` writes is left for its author to do."""
+    for path in sorted(item.folder.glob("*.yaml")):
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            if re.search(r"#.*\bTODO\b", line):
+                yield f"{path.name}:{number}: a TODO of the draft is left"
+    for path in sorted(item.folder.glob("*.log")):
+        if NEAR_MISS in path.read_text("utf-8", "replace"):
+            yield f"{path.name} is still the placeholder of the draft; put a similar message of another cause there"
 
 
 def names_known_flags(item: Entry) -> Iterator[str]:
@@ -147,7 +163,8 @@ def logs_behave(item: Entry, index: Index) -> Iterator[str]:
         recognised = item.id in by_role[item.role]
         if recognised is not path.name.startswith("match-"):
             names = ", ".join(sorted(by_role[item.role])) or "nothing"
-            yield f"{path.name} is recognised as {names}"
+            wanted = f"must be diagnosed as {item.id}" if not recognised else f"must not be diagnosed as {item.id}"
+            yield f"{path.name} {wanted}; it is diagnosed as {names}"
     for path in sorted(item.folder.glob("match-*.facts.yaml")):
         if not path.with_name(path.name.replace(".facts.yaml", ".log")).exists():
             cause = diagnose_chunks([b""], index, read(path).plain()).cause

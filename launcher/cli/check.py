@@ -66,7 +66,7 @@ def main(
     ] = None,
     case: Annotated[
         Path | None,
-        typer.Option("--case", help="JSON file with flags, env, engine, GPU and model facts"),
+        typer.Option("--case", help="JSON file: {engine, flags, env, gpu, model, packages, host, observed}"),
     ] = None,
     fast: Annotated[bool, typer.Option("--fast", help="skip the dry run inside the engine")] = False,
     sets: Sets = None,

@@ -36,7 +36,7 @@ def traced_entry(slug: str, *, as_markdown: bool = False) -> Entry | None:
     traced = entry(slug)
     if traced is None:
         known = [name for name in slugs() if entry(name) is not None]
-        hint = did_you_mean(slug, known) or "`launch explain` lists all ids"
+        hint = did_you_mean(slug, known) or "`launch explain` lists all ids; move a draft into checks/knowledge first"
         raise UsageError(f"no cause or sign has the id `{slug}`", hint=hint)
     return traced
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from checks.before.variables import OWN_PREFIX
 from checks.engine.flag_schema import FlagSchema, available, load
 from checks.facts.launch_evidence import Launch
 from checks.vocabulary import Finding, Severity
@@ -18,7 +19,7 @@ from launcher.gate.policy import Policy, fits
 from launcher.gate.rulebook import Rulebook
 from launcher.gate.semantic import planned
 from launcher.gate.side import Machine
-from launcher.plan.launch_facts import OURS, to_launch
+from launcher.plan.launch_facts import to_launch
 from launcher.plan.launch_plan import LaunchPlan, hardware
 from launcher.profile.file import Profile
 
@@ -94,7 +95,7 @@ def runs_on(profile: Profile, machine: Machine, policy: Policy) -> bool:
 
 def _on_release(plan: LaunchPlan, profile: Profile) -> Launch:
     model = {"name": str(profile.model["name"].value)} if "name" in profile.model else {}
-    env = {name: value for name, value in plan.env.items() if not name.startswith(OURS)}
+    env = {name: value for name, value in plan.env.items() if not name.startswith(OWN_PREFIX)}
     return Launch(engine=plan.engine, flags=plan.flags, env=env, gpu=hardware(profile), model=model)
 
 

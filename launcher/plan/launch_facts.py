@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from checks.before.variables import OWN_PREFIX
 from checks.facts.derived.tables import requirements
 from checks.facts.launch_evidence import Launch
 from checks.vocabulary import FlagValue
 from launcher.errors import UsageError
 
 GIB = 1 << 30
-OURS = "SGLANG_LAUNCHER_"  # variables of this program, which the engine's tables do not list
 _TOOLS = ("nvcc", "cuda_home", "gcc", "ninja", "cuobjdump")
 WRITER = "`launch facts --host HOST --out FILE` writes a facts file"
 _FORMS = {"host": dict, "engine": dict, "toolchain": dict, "model": dict, "draft_model": dict, "gpus": list}
@@ -80,7 +80,7 @@ def to_launch(
     return Launch(
         engine=engine_version(raw),
         flags=flags,
-        env={n: v for n, v in variables.items() if not n.startswith(OURS)},
+        env={n: v for n, v in variables.items() if not n.startswith(OWN_PREFIX)},
         gpu=gpu_facts(raw, flags),
         model={**model_facts(raw.get("model")), **_of_hub(raw, "gated")},
         draft_model={k: v for k, v in model_facts(raw.get("draft_model")).items() if k in DRAFT_VALUES},

@@ -36,7 +36,7 @@ def _scaffold(log: str, facts: dict[str, Any], engine: str, name: str, folder: P
     """Write the folder. Raises UsageError: invalid name, no unexplained failure, or the folder already exists."""
     target = folder / name
     if target.exists():
-        raise UsageError(f"folder `{target}` already exists", hint="choose another name for the cause")
+        raise UsageError(f"folder `{target}` already exists", hint="delete it first, or choose another name")
     index = knowledge_cache.index()
     reading = read(scan(chunks(log), index.words), index, facts, engine)
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from checks.catalog.conditions import CLOSED
+from checks.catalog.yaml_reader import did_you_mean
 from checks.engine.flag_history import canonical_elsewhere
 from checks.facts.names import GIVEN, STATED, Fact, flag_choices, flag_types, known_names, lookup, namespaces
 from checks.vocabulary import EngineRange
@@ -28,7 +29,9 @@ def registered(name: str) -> bool:
 
 
 def test_every_fact_that_is_made_is_registered() -> None:
-    assert sorted({name for _, name, _ in made() if not registered(name)}) == []
+    unregistered = sorted({name for _, name, _ in made() if not registered(name)})
+    advice = [f"{name}: {did_you_mean(name, known_names())}" for name in unregistered]
+    assert advice == [], "add a record to checks/knowledge/facts; flags go by their newest name"
 
 
 def test_every_fact_that_is_made_has_the_registered_type() -> None:
@@ -43,7 +46,8 @@ def test_every_fact_that_is_made_has_the_registered_type() -> None:
 def test_every_derived_fact_is_made_by_something_that_ships() -> None:
     seen = {name for _, name, value in made() if value is not None}
     derived = {fact.name for fact in RECORDS if any(module.startswith(DERIVED) for module in fact.measured_by)}
-    assert sorted(derived - seen) == []
+    missing = sorted(derived - seen)
+    assert missing == [], "no case, log or host that ships makes them known: add a case to a cause that uses them"
 
 
 @pytest.mark.parametrize("fact", RECORDS, ids=lambda fact: fact.name)
@@ -51,7 +55,9 @@ def test_the_module_that_measures_a_fact_mentions_it(fact: Fact) -> None:
     leaf = fact.name.partition(".")[2]
     for module in fact.measured_by:
         if module != GIVEN:
-            assert mentions(ROOT / module, leaf, fact.name), f"{module} does not speak of {fact.name}"
+            assert mentions(ROOT / module, leaf, fact.name), (
+                f"{module} has no text `{leaf}`: name the module that does in `measured-by`"
+            )
 
 
 def mentions(path: Path, leaf: str, name: str) -> bool:

@@ -8,18 +8,21 @@ from pathlib import Path
 import pytest
 
 from checks import KNOWLEDGE
-from checks.catalog.entries import Entry, load
+from checks.catalog.entries import FAMILIES, Entry, entries, load
 from checks.during import signature_build
+from checks.during.proposed_entry import NEAR_MISS
 from checks.lint.entry_faults import (
     behaves_as_stated,
     compiles,
     folders_without_an_entry,
     has_what_it_needs,
+    is_finished,
     lint,
     logs_behave,
     names_known_flags,
     names_known_probes,
 )
+from checks.vocabulary import Role
 
 GOOD = """\
 title: Alpha
@@ -33,6 +36,7 @@ remedies:
 cases:
   - {engine: 0.5.10, facts: {flag.tp-size: '8', host.sm: 120}, fires: true}
   - {engine: 0.5.10, facts: {flag.tp-size: '2', host.sm: 120}, fires: false}
+family: launch-arguments
 """
 SIGN = "role: {role}\ntitle: t\nwhy: w\nduring: [{{all: ['^odd$']}}]\n"
 AT = "[2026-11-29 15:25:01 TP0] "
@@ -89,6 +93,26 @@ def test_a_pattern_needs_a_log_that_shows_it_and_one_that_does_not(tmp_path: Pat
     assert list(has_what_it_needs(bare)) == ["`during` needs a match-*.log", "`during` needs a miss-*.log"]
     seen = GOOD.replace("all: ['^ValueError: alpha$']", "when: {observed.kind: hang}")
     assert list(has_what_it_needs(entry(tmp_path, seen, "causes/seen", notes=""))) == []
+
+
+@pytest.mark.parametrize("family", ["performance", ""])
+def test_a_family_that_no_other_cause_has_is_reported_with_all_families(tmp_path: Path, family: str) -> None:
+    [fault] = faults(has_what_it_needs, tmp_path, "family: launch-arguments", f"family: '{family}'")
+    assert fault.startswith(f"`family: {family or '(missing)'}` is not one of checkpoint-files, ")
+
+
+def test_the_families_are_those_of_the_shipped_causes() -> None:
+    assert {item.family for item in entries() if item.role is Role.CAUSE} == set(FAMILIES)
+
+
+def test_what_the_scaffold_leaves_to_its_author_is_reported(tmp_path: Path) -> None:
+    text = GOOD.replace("title: Alpha", "title: Alpha   # TODO the bad state")
+    item = entry(tmp_path, text, match_one=MATCH, miss_one=f"ValueError: {NEAR_MISS}\n")
+    assert list(is_finished(item)) == [
+        "cause.yaml:1: a TODO of the draft is left",
+        "miss-one.log is still the placeholder of the draft; put a similar message of another cause there",
+    ]
+    assert list(is_finished(entry(tmp_path, place="causes/done"))) == []
 
 
 def test_a_sign_needs_no_remedy(tmp_path: Path) -> None:
@@ -154,8 +178,8 @@ def test_a_warning_may_only_be_cleared_by_probes_that_exist(tmp_path: Path) -> N
 def test_a_log_that_is_not_recognised_as_its_name_says_is_reported(tmp_path: Path) -> None:
     item = entry(tmp_path, match_wrong=MISS, miss_wrong=MATCH)
     assert log_faults(tmp_path, item) == [
-        "match-wrong.log is recognised as nothing",
-        "miss-wrong.log is recognised as alpha",
+        "match-wrong.log must be diagnosed as alpha; it is diagnosed as nothing",
+        "miss-wrong.log must not be diagnosed as alpha; it is diagnosed as alpha",
     ]
 
 
@@ -164,7 +188,7 @@ def test_a_sign_is_looked_for_by_its_role(tmp_path: Path, role: str) -> None:
     logs = {"match_one": AT + "odd\n", "miss_one": AT + "even\n", "match_wrong": AT + "even\n"}
     item = entry(tmp_path, SIGN.format(role=role), "signs/x", **logs)
     (tmp_path / "causes").mkdir()
-    assert log_faults(tmp_path, item) == ["match-wrong.log is recognised as nothing"]
+    assert log_faults(tmp_path, item) == ["match-wrong.log must be diagnosed as x; it is diagnosed as nothing"]
 
 
 def test_facts_beside_a_log_count_and_facts_alone_are_a_case(tmp_path: Path) -> None:
