@@ -31,7 +31,7 @@ LAUNCH = {
     "init": ("init", "Create a profiles repository: hosts, a first profile, gate policy, CI."),
     "facts": ("facts", "Capture the facts of a host as JSON."),
     "engines": ("engines", "Show the server args of each SGLang release, and what changes between two releases."),
-    "explain": ("explain", "Print the reference page of a rule, signature or probe."),
+    "explain": ("explain", "Print the reference page of a cause, sign or probe."),
     "schema": ("schema", "Print the JSON Schema of profiles, for editors."),
 }
 DIAGNOSE = {

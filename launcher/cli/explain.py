@@ -1,4 +1,4 @@
-"""`launch explain`: print the reference page of a rule, signature or probe, or list all of them."""
+"""`launch explain`: print the reference page of a cause, sign or probe, or list all of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def main(
     slug: Annotated[str, typer.Argument(metavar="ID", help="id from a finding or verdict; default: list all")] = "",
     as_json: Json = False,
 ) -> int:
-    """Print the reference page of a rule, signature or probe."""
+    """Print the reference page of a cause, sign or probe."""
     if not slug:
         sys.stdout.write(json.dumps(slugs()) + "\n" if as_json else "".join(f"{name}\n" for name in slugs()))
         return 0
