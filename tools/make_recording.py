@@ -24,7 +24,7 @@ from launcher.run.store import Run
 
 
 def main(out: str, folders: list[str]) -> None:
-    console = Console(record=True, width=118, force_terminal=True, highlight=False, file=io.StringIO())
+    console = Console(record=True, width=118, color_system="truecolor", highlight=False, file=io.StringIO())
     for folder in folders:
         play(console, Run(id=Path(folder).resolve().name, folder=Path(folder)))
     console.save_svg(out, title="sglang-launcher")
