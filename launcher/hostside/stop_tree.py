@@ -35,8 +35,8 @@ def main(args):
         wait_until(lambda: not is_alive(identity) or draining.waits_for_leaked(), args["drain"])
         if is_alive(identity) and draining.leaked:
             emit(step="leaked-requests", requests=draining.requests)
-        if not is_alive(identity):  # children end a moment after their parent
-            wait_until(lambda: not remaining_pids(args["run"], identity, folder), 2.0)
+        if not is_alive(identity):  # children end after their parent; on a busy host that takes seconds
+            wait_until(lambda: not remaining_pids(args["run"], identity, folder), 5.0)
     for name, number, patience in (("group", signal.SIGTERM, 5.0), ("kill", signal.SIGKILL, 10.0)):
         remaining = remaining_pids(args["run"], identity, folder)
         if not remaining:
@@ -46,7 +46,7 @@ def main(args):
         for pid in remaining:
             send_signal(pid, number)
         wait_until(lambda: not remaining_pids(args["run"], identity, folder), patience)
-    wait_until(lambda: run_state(folder)[0] != "running" and run_state(folder)[1] is not None, 2.0)
+    wait_until(lambda: run_state(folder)[0] != "running" and run_state(folder)[1] is not None, 10.0)
     wait_until(lambda: port_is_free(args["host"], args["port"]), 5.0)
     state, code = run_state(folder)
     survivors = [describe(pid) for pid in run_pids(args["run"], identity)]

@@ -17,9 +17,9 @@ from checks.after.validation import as_dict
 from launcher.flows.validate.stored_baselines import FOLDER
 from launcher.run.store import RunStore, default_root
 from tests.docs.world import World
-from tests.support.bench import free_port
 from tests.support.gate_recorded import LOG, crashed
 from tests.support.paths import CORPUS
+from tests.support.ports import free_port
 from tests.support.validating import run as validated
 
 CRASH = CORPUS / "0.5.11-h200/assert.log"

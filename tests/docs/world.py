@@ -24,10 +24,10 @@ from launcher.run.store import RunStore
 from launcher.transport.local import LocalTransport
 from launcher.transport.ssh_config import CONFIG_VARIABLE
 from tests.support import sshd
-from tests.support.bench import free_port
 from tests.support.fake_server import serving
 from tests.support.gate_repo import FACTS, IDENTITY, Repo
 from tests.support.paths import ROOT
+from tests.support.ports import free_port
 
 STAND_IN = Path(__file__).parent / "stand_in"
 RELEASE = "0.5.23"

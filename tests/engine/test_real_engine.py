@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from launcher.transport.ssh_config import CONFIG_VARIABLE
-from tests.support.bench import free_port
 from tests.support.paths import ROOT
+from tests.support.ports import free_port
 from tests.support.sshd import Sshd
 
 CACHE = Path(os.environ.get("SGLANG_LAUNCHER_CACHE", Path.home() / ".cache" / "sglang-launcher"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import sys
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from launcher.run.events import Event
 from launcher.run.store import Run, RunStore
 from launcher.transport.base import Transport
 from launcher.transport.inventory import Host
+from tests.support.ports import free_port
 
 FAKE_ENGINE = Path(__file__).parent / "fake_engine"
 
@@ -78,9 +78,3 @@ def bench(folder: Path, transport: Transport) -> Bench:
     )
     context = FlowContext(transport=transport, store=RunStore(folder / "runs"), clock=SystemClock(), observer=witness)
     return Bench(folder=folder, transport=transport, host=host, context=context, witness=witness, port=free_port())
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -7,11 +7,12 @@ import getpass
 import os
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.support.ports import free_port
 
 LOOPBACK = "127.0.0.1"
 
@@ -122,12 +123,6 @@ def keygen(path: Path, *options: str) -> None:
     if not path.exists():
         passphrase = () if "-N" in options else ("-N", "")
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-f", str(path), *passphrase, *options], check=True)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        return int(probe.getsockname()[1])
 
 
 def descendants(pid: int) -> list[int]:

@@ -20,8 +20,8 @@ from launcher.cli.exits import of_validation
 from launcher.flows.launch.launch import LaunchOutcome
 from launcher.plan.launch_plan import LaunchPlan
 from launcher.run.store import Run, RunStore, State
-from tests.support.bench import free_port
 from tests.support.fake_server import serving
+from tests.support.ports import free_port
 from tests.support.validating import run as validated
 
 

@@ -18,7 +18,7 @@ from launcher.client.endpoint import (
     ReplyError,
 )
 from launcher.transport.base import Transport
-from tests.support.bench import free_port
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.sshd
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

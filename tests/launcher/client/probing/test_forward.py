@@ -10,8 +10,8 @@ from launcher.client.endpoint import Endpoint
 from launcher.client.probing.forward import forwarded
 from launcher.transport.base import Transport
 from launcher.transport.local import LocalTransport
-from tests.support.bench import free_port
 from tests.support.fake_server import serving
+from tests.support.ports import free_port
 
 
 @pytest.mark.sshd

@@ -23,8 +23,9 @@ from launcher.profile.file import Accepted, Profile
 from launcher.run import remote
 from launcher.run.store import Run, State
 from launcher.transport.base import Transport
-from tests.support.bench import FAKE_ENGINE, Bench, bench, free_port
+from tests.support.bench import FAKE_ENGINE, Bench, bench
 from tests.support.gate_repo import create
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.sshd
 

@@ -12,9 +12,9 @@ from checks.vocabulary import Outcome
 from launcher.client.endpoint import Endpoint
 from launcher.flows.validate.soak import soak
 from launcher.transport.local import LocalTransport
-from tests.support.bench import free_port
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_server import State, serving
+from tests.support.ports import free_port
 from tests.support.validating import LENIENT, requested, subject_at
 
 START = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
