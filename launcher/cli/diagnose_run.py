@@ -18,7 +18,8 @@ from launcher.cli.exits import Exit, of_diagnosis
 from launcher.cli.options import HostsFile, connected, host_of
 from launcher.cli.trace_option import Trace, traced_entry
 from launcher.errors import HostUnreachable, RunNotFound
-from launcher.run.store import Run, RunStore, State
+from launcher.run.state import State
+from launcher.run.store import Run, RunStore
 
 if TYPE_CHECKING:
     from checks.catalog.entries import Entry

@@ -15,7 +15,7 @@ from launcher.errors import (
     TransportTimeout,
     UsageError,
 )
-from launcher.run.store import State
+from launcher.run.state import State
 
 
 class Exit(IntEnum):

@@ -32,7 +32,8 @@ from launcher.cli.session import session
 from launcher.errors import UsageError
 from launcher.flows.launch.launch import LaunchOutcome, Options, launch
 from launcher.profile.resolve import override, resolve, search_path
-from launcher.run.store import Run, State
+from launcher.run.state import State
+from launcher.run.store import Run
 
 
 def main(

@@ -31,7 +31,8 @@ from launcher.run.events import (
     Stalled,
     Started,
 )  # fmt: skip
-from launcher.run.store import Run, State
+from launcher.run.state import State
+from launcher.run.store import Run
 
 _OUTCOME = {
     Outcome.PASS: "[green]✓ pass[/]",

@@ -16,7 +16,8 @@ from launcher.errors import RunNotFound, UsageError
 from launcher.flows.launch.flow_context import FlowContext
 from launcher.flows.launch.stop_runs import stop, stop_foreign
 from launcher.run import remote
-from launcher.run.store import ACTIVE, RunStore
+from launcher.run.state import ACTIVE
+from launcher.run.store import RunStore
 
 
 def main(

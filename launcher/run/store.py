@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -22,29 +21,9 @@ from checks.after.probes.expect import Expect
 from checks.after.probes.expectations import parse_expect
 from launcher.errors import LauncherError, RunNotFound
 from launcher.plan.launch_plan import LaunchPlan, from_json
+from launcher.run.state import State
 
 ID = re.compile(r"\d{8}-\d{6}-[a-z0-9._-]+-[0-9a-f]{4}\Z")
-
-
-class State(StrEnum):
-    """The state of a run. `lost` means that it ended, and how it ended is unknown."""
-
-    PLANNED = "planned"
-    STARTING = "starting"
-    LOADING = "loading"
-    READY = "ready"
-    VALIDATED = "validated"
-    REFUSED = "refused"
-    CRASHED = "crashed"
-    STALLED = "stalled"
-    TIMED_OUT = "timed-out"
-    STOPPED = "stopped"
-    LOST = "lost"
-
-
-ACTIVE = frozenset(
-    {State.PLANNED, State.STARTING, State.LOADING, State.READY, State.VALIDATED, State.STALLED, State.TIMED_OUT}
-)
 
 
 class Run(Struct, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ from launcher.knowledge_cache import rules
 from launcher.profile.file import Profile
 from launcher.profile.resolve import resolve, search_path
 from launcher.run import remote
-from launcher.run.store import State
+from launcher.run.state import State
 from launcher.transport.local import LocalTransport
 from tests.docs.pages import reference
 from tests.support.bench import bench

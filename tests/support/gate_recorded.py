@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from launcher.run.store import Run, State
+from launcher.run.state import State
+from launcher.run.store import Run
 
 LOG = """\
 [2026-11-29 12:00:00] server_args=ServerArgs(model_path='/models/empty', port=30000)

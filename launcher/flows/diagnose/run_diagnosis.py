@@ -16,7 +16,8 @@ from launcher.flows.diagnose.log_view import LogView
 from launcher.logfile import chunks
 from launcher.run import run_wording
 from launcher.run.events import Activity
-from launcher.run.store import Run, State
+from launcher.run.state import State
+from launcher.run.store import Run
 
 _STALL_KIND = {Activity.COMPILING: "compile", Activity.STOPPED: "stopped"}  # in a fingerprint; by default: stall
 

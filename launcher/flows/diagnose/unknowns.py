@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from checks.vocabulary import LogVerdict
 from launcher.flows.diagnose.run_diagnosis import diagnose_run
-from launcher.run.store import Run, State
+from launcher.run.state import State
+from launcher.run.store import Run
 
 _BAD = frozenset({State.CRASHED, State.STALLED, State.TIMED_OUT, State.LOST})
 

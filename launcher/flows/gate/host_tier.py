@@ -30,7 +30,8 @@ from launcher.gate.policy import HostTier
 from launcher.gate.queue import held
 from launcher.gate.report import Trial
 from launcher.profile.file import Profile
-from launcher.run.store import Run, State
+from launcher.run.state import State
+from launcher.run.store import Run
 from launcher.transport.inventory import Host
 
 Measure = Callable[[FlowContext, Run, Profile], Mapping[str, Any]]

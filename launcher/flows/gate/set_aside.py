@@ -15,7 +15,8 @@ from launcher.flows.launch.stop_runs import stop
 from launcher.flows.launch.watching import Watching
 from launcher.plan.launch_script import launch_script
 from launcher.run import remote
-from launcher.run.store import Run, State
+from launcher.run.state import State
+from launcher.run.store import Run
 from launcher.secrets import Masker, fetch
 from launcher.transport.inventory import Host
 

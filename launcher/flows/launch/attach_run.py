@@ -7,7 +7,8 @@ from launcher.flows.launch.launch import LaunchOutcome, follow_run
 from launcher.flows.launch.watching import Watching
 from launcher.flows.validate.request import request_from
 from launcher.run import remote
-from launcher.run.store import Run, State
+from launcher.run.state import State
+from launcher.run.store import Run
 from launcher.secrets import Masker
 
 

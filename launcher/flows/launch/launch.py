@@ -28,7 +28,8 @@ from launcher.plan.launch_script import launch_script
 from launcher.profile.file import EnvSetting, Profile, Setting
 from launcher.run import remote
 from launcher.run.events import Started
-from launcher.run.store import Run, RunStore, State
+from launcher.run.state import State
+from launcher.run.store import Run, RunStore
 from launcher.secrets import Masker, fetch, without_secrets
 from launcher.transport.inventory import Host
 

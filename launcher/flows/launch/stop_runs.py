@@ -7,7 +7,8 @@ from launcher.flows.launch.flow_context import FlowContext
 from launcher.run import remote
 from launcher.run.frames import Ended, FrameReader, LogBytes
 from launcher.run.log_copy import LogCopy
-from launcher.run.store import Run, State
+from launcher.run.state import State
+from launcher.run.store import Run
 from launcher.secrets import Masker
 
 

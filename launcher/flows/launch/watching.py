@@ -17,7 +17,8 @@ from launcher.run import readiness, remote, run_wording
 from launcher.run.collector import Collector
 from launcher.run.events import Answering, Event, Impostor, Overdue, Ready, Stalled
 from launcher.run.frames import Ended
-from launcher.run.store import Run, State
+from launcher.run.state import State
+from launcher.run.store import Run
 from launcher.secrets import Masker
 
 HEALTH_EVERY = 1.0  # seconds while loading

@@ -19,7 +19,8 @@ from launcher.cli import app, profile
 from launcher.cli.exits import of_validation
 from launcher.flows.launch.launch import LaunchOutcome
 from launcher.plan.launch_plan import LaunchPlan
-from launcher.run.store import Run, RunStore, State
+from launcher.run.state import State
+from launcher.run.store import Run, RunStore
 from tests.support.fake_server import serving
 from tests.support.ports import free_port
 from tests.support.validating import run as validated

@@ -17,7 +17,8 @@ from launcher.cli.app import run as command
 from launcher.errors import RunNotFound, UsageError
 from launcher.gate.evidence_bundle import opened, write
 from launcher.gate.redact import redact, redact_data
-from launcher.run.store import Run, State
+from launcher.run.state import State
+from launcher.run.store import Run
 from tests.support.gate_recorded import crashed
 
 TOKEN = "hf_" + "a1B2c3D4" * 4

@@ -10,7 +10,8 @@ from launcher.errors import HostCommandFailed, UsageError
 from launcher.flows.launch.launch import Options, launch
 from launcher.flows.launch.prepare import clock_finding
 from launcher.run import remote
-from launcher.run.store import Run, State
+from launcher.run.state import State
+from launcher.run.store import Run
 from launcher.transport.base import Command
 from launcher.transport.connect import connect
 from launcher.transport.inventory import resolve

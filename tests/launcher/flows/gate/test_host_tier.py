@@ -21,7 +21,8 @@ from launcher.gate.policy import HostTier
 from launcher.gate.queue import held
 from launcher.profile.file import Accepted, Profile
 from launcher.run import remote
-from launcher.run.store import Run, State
+from launcher.run.state import State
+from launcher.run.store import Run
 from launcher.transport.base import Transport
 from tests.support.bench import FAKE_ENGINE, Bench, bench
 from tests.support.gate_repo import create

@@ -20,7 +20,8 @@ from launcher.flows.launch.launch import Options, launch
 from launcher.flows.launch.stop_runs import stop
 from launcher.run import remote
 from launcher.run.events import Exited, Impostor, Ready
-from launcher.run.store import Run, RunStore, State
+from launcher.run.state import State
+from launcher.run.store import Run, RunStore
 from launcher.transport.base import Transport
 from tests.support.bench import Bench, bench
 
