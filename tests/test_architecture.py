@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 from collections import Counter
@@ -101,3 +102,21 @@ def test_every_module_of_checks_has_a_test_module_of_its_name() -> None:
     }
     assert untested - WITHOUT_OWN_TESTS.keys() == set(), "write the test module, or give a reason in WITHOUT_OWN_TESTS"
     assert len(WITHOUT_OWN_TESTS) <= 5
+
+
+PRODUCT = [path for top in ("checks", "launcher", "tools") for path in (ROOT / top).rglob("*.py")]
+
+
+def test_no_file_is_longer_than_300_lines() -> None:
+    long = {str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines()) for path in PRODUCT}
+    assert {name: lines for name, lines in long.items() if lines > 300} == {}, "give part of it a module of its own"
+
+
+def test_no_function_is_longer_than_40_lines() -> None:
+    long = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for path in PRODUCT
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.end_lineno or 0) - node.lineno >= 40
+    ]
+    assert long == []
