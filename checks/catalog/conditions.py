@@ -53,7 +53,7 @@ def parse_condition(data: object) -> Condition:
     if not isinstance(data, Mapping) or not data:
         raise ConditionError(f"a condition must be a non-empty mapping, not {data!r}")
     parts = [_parse_entry(str(key), value) for key, value in data.items()]
-    return Condition(_all_of([part.test for part in parts]), _names(parts), data)
+    return Condition(_combined([part.test for part in parts], decisive=False), _names(parts), data)
 
 
 class Comparison(Struct, frozen=True):
@@ -134,8 +134,8 @@ def _parse_entry(key: str, value: object) -> Condition:
             if not isinstance(value, list) or not value:
                 raise ConditionError(f"`{key}` takes a non-empty list of conditions")
             parts = [parse_condition(item) for item in value]
-            rule = _all_of if key == "all" else _any_of
-            return Condition(rule([part.test for part in parts]), _names(parts))
+            tests = [part.test for part in parts]
+            return Condition(_combined(tests, decisive=key == "any"), _names(parts))
         case "unless":
             inner = parse_condition(value)
             return Condition(lambda facts: _negate(inner.test(facts)), inner.names)
@@ -154,7 +154,7 @@ def _parse_fact(name: str, value: object) -> Condition:
         tests.append(_fact_test(name, str(operator), operand))
     if not tests:
         raise ConditionError(f"`{name}` has no operator")
-    return Condition(_all_of(tests), frozenset({name}))
+    return Condition(_combined(tests, decisive=False), frozenset({name}))
 
 
 def _fact_test(name: str, operator: str, operand: Any) -> Test:
@@ -245,8 +245,12 @@ def _names(parts: Iterable[Condition]) -> frozenset[str]:
     return frozenset().union(*(part.names for part in parts))
 
 
-def _all_of(tests: Sequence[Test]) -> Test:
-    """False if any test is False. Plain loops: a check runs hundreds of tests, and generators take twice as long."""
+def _combined(tests: Sequence[Test], *, decisive: bool) -> Test:
+    """Return the test whose value is `decisive` if any part has that value, the opposite if all are known, else None.
+
+    False decides `all`, True decides `any`. Plain loops: a check runs hundreds of tests, and generators take twice as
+    long.
+    """
     if len(tests) == 1:
         return tests[0]
 
@@ -254,29 +258,11 @@ def _all_of(tests: Sequence[Test]) -> Test:
         known = True
         for part in tests:
             value = part(facts)
-            if value is False:
-                return False
+            if value is decisive:
+                return decisive
             if value is None:
                 known = False
-        return True if known else None
-
-    return test
-
-
-def _any_of(tests: Sequence[Test]) -> Test:
-    """True if any test is True."""
-    if len(tests) == 1:
-        return tests[0]
-
-    def test(facts: Facts) -> bool | None:
-        known = True
-        for part in tests:
-            value = part(facts)
-            if value is True:
-                return True
-            if value is None:
-                known = False
-        return False if known else None
+        return not decisive if known else None
 
     return test
 
