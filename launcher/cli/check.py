@@ -218,10 +218,13 @@ def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model:
 
     raw = read_recorded(facts) if facts is not None else None
     version = engine or (engine_version(raw) if raw else None)
+    schema = load(version or "")
+    if schema.note:
+        sys.stderr.write(f"note: {schema.note}\n")
     profile = for_engine(profile, version)
-    flags, renamed = spell(offline_flags(profile), load(version or ""))
+    flags, renamed = spell(offline_flags(profile), schema)
     env = {key: item.value for key, item in profile.env.items() if not item.secret}
-    stated = {**of_profile(profile, load(version or "")), **({"engine.version": "given by --engine"} if engine else {})}
+    stated = {**of_profile(profile, schema), **({"engine.version": "given by --engine"} if engine else {})}
     if raw is not None:
         launch = replace(to_launch(raw, flags, env, packages(rules())), engine=version)
         stated = {**of_host(raw, str(facts), recorded=True), **stated}

@@ -79,3 +79,20 @@ def test_an_invalid_facts_file_is_refused_with_the_invalid_key(
     path.write_text(json.dumps({**FACTS, **wrong}))
     assert run("launch", LAUNCH, ["check", str(folder / "small.yaml"), "--facts", str(path)]) == 2
     assert f"not a facts file: `{next(iter(wrong))}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        (["--engine", "9.9.9"], "note: 9.9.9 is not recorded: "),
+        ([], "note: unknown engine version: "),
+        (["--engine", "0.5.23"], ""),
+    ],
+)
+def test_a_release_that_another_one_stands_in_for_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], note: str
+) -> None:
+    """Flags are then judged by the tables of that other release."""
+    run("launch", LAUNCH, ["check", str(folder / "small.yaml"), "--json", *words])
+    shown = capsys.readouterr().err
+    assert shown.startswith(note) if note else shown == ""
