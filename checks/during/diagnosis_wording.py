@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from checks.during import matching
 from checks.during.judgement import Judgement
+from checks.during.log.incident_builder import FATAL
 from checks.during.log.incidents import Incident, Raised
 from checks.during.log.lines import Line
 from checks.during.log.restarts import MOST_SHOWN
 from checks.during.matching import Hit
+from checks.during.reply_text import reply_text
 from checks.during.unexplained import engine_frame, engine_path, raise_site
 from checks.engine.remedies import fill, fitting, for_draft
 from checks.vocabulary import Diagnosis, LogVerdict, Match, Remedy, Role, parse_version
@@ -26,6 +29,17 @@ INTERLEAVED = "the output of several ranks is interleaved: the rank of some line
 HEADLESS = "the start of this traceback is missing"
 TAILLESS = "the end of this traceback is missing: the exception itself is not in the log"
 _MOST_CHARS = 300  # longest part of a message that is quoted
+_FAILED_REQUESTS = (
+    (
+        re.compile(r'" 5(?!03)\d\d (?:Internal|Bad|Gateway|Not|\w+ )'),
+        "requests answered with a server error: {count} (first at line {line})",
+    ),
+    (
+        re.compile(r"(?:[Pp]refill|[Dd]ecode) transfer failed|KVTransferError"),
+        "KV cache transfers that failed: {count} (first at line {line}); see the other side's log",
+    ),
+)
+_WARMUP = ("_execute_server_warmup", "_wait_and_warmup")  # entrypoints/http_server.py
 _DRAFT_FRAME = "/sglang/srt/speculative/"  # path of a frame in the draft model's worker
 
 
@@ -37,8 +51,8 @@ def word(judged: Judgement, *, firsts: Sequence[int] = (), before: Sequence[Judg
     """
     cause, facts = judged.cause, judged.reading.facts
     site = None
-    if judged.at and not cause:
-        site = raise_site(judged.at, facts.get("engine.version"))
+    if judged.open and not cause:
+        site = raise_site(judged.open[0], facts.get("engine.version"))
     match = _match(cause) if cause else None
     advice = judged.reading.index.advice(cause.rule.entry) if cause else None
     why = fill(advice.why, cause.captures) if cause and advice else _reason(site) if site else ""
@@ -75,14 +89,25 @@ def summary(incident: Incident) -> str:
     part = incident.last
     if part and part.type:
         return f"{part.type}{_message(incident, part)} (line {incident.line})"
-    line = incident.lines[0 if incident.kind == "fatal" else -1]
-    return f"{line.text.strip()[:200]} (line {incident.line})"
+    if incident.kind == "fatal":
+        return f"{_fatal(incident)} (line {incident.line})"
+    shown = incident.lines if incident.kind == "native" else incident.lines[-1:]
+    return f"{' '.join(line.text.strip() for line in shown)[:_MOST_CHARS]} (line {incident.line})"
+
+
+def _fatal(incident: Incident) -> str:
+    """Return the message of a fatal error without the progress bar before it, and with the text of its exception."""
+    first, rest = incident.lines[0].text, incident.lines[1:]
+    start = FATAL.search(first)
+    text = first[start.start() :] if start else first
+    what = next((line.text.strip() for line in rest if line.text.lstrip().startswith("what():")), "")
+    return " ".join(f"{text} {what}".split())[:_MOST_CHARS]
 
 
 def _message(incident: Incident, part: Raised) -> str:
     """Return the message of an exception; if it is empty, the engine function that raised the exception."""
     if part.paragraph:
-        return f": {part.paragraph[:_MOST_CHARS]}"
+        return f": {reply_text(part.paragraph)[:_MOST_CHARS]}"
     frame = engine_frame(incident)
     return (
         f" without a message in {frame.function} ({engine_path(frame)}:{frame.line})" if frame else " without a message"
@@ -107,16 +132,27 @@ def _sentence(judged: Judgement, site: RaiseSite | None) -> str:
 
 
 def _unknown(judged: Judgement, site: RaiseSite | None, phase: str) -> str:
-    if site and judged.at:
-        return _rejection(judged.at, site)
+    if site and judged.open:
+        return _rejection(judged.open[0], site)
     if judged.rivals:
         first, second = judged.rivals
         return f"the output of several ranks is interleaved; the cause may be `{first}` or `{second}`"
     if judged.open:
         return summary(judged.open[0])
+    if judged.consequence:
+        return _consequence(judged.consequence)
     if judged.observed:
         return f"`{judged.observed}` was observed, and the log does not explain it"
     return _silent_end(judged, phase)
+
+
+def _consequence(incident: Incident) -> str:
+    """Quote a failed warm-up with the reply of the server, which is the failure; report another exception as it is."""
+    last = incident.last
+    message = last.paragraph if last else ""
+    if last and any(frame.function in _WARMUP for frame in last.frames) and reply_text(message) != message:
+        return f"the warm-up request failed: {reply_text(message)[:_MOST_CHARS]} (line {incident.line})"
+    return f"{summary(incident)}; this is a consequence, and the log does not show the failure before it"
 
 
 def _silent_end(judged: Judgement, phase: str) -> str:
@@ -185,6 +221,7 @@ def _notes(judged: Judgement) -> Iterator[str]:
         yield FOREIGN
     if incident:
         yield from _incident_notes(incident)
+    yield from _request_notes(judged)
     first = reading.milestones[0].phase if reading.milestones else ""
     if first not in ("", "import", "args", "distributed"):
         yield f"the log starts in phase `{first}`: earlier lines, including the server args, are missing"
@@ -194,6 +231,16 @@ def _notes(judged: Judgement) -> Iterator[str]:
         yield f"{known}: remedies use the newest release's flag names; pass --engine to pick one"
     if reading.scanned.dropped_regions:
         yield f"skipped {reading.scanned.dropped_regions} parts of this noisy log: repetitions, or parts in its middle"
+
+
+def _request_notes(judged: Judgement) -> Iterator[str]:
+    """Count the requests and transfers that failed: the engine may have gone on, but its users saw the failures."""
+    lines = judged.reading.scanned.lines
+    for shape, words in _FAILED_REQUESTS:
+        failed = [line.number for line in lines if shape.search(line.text)]
+        if failed:
+            least = "at least " if judged.reading.scanned.dropped_regions else ""
+            yield words.format(count=f"{least}{len(failed)}", line=failed[0])
 
 
 def _incident_notes(incident: Incident) -> Iterator[str]:

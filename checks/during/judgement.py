@@ -18,7 +18,7 @@ from checks.during.matching import Hit
 from checks.during.reading import Reading
 from checks.during.root_cause import by_incident, choose, decisive, settled, unexplained
 from checks.during.unexplained import fingerprint, phase_of
-from checks.vocabulary import LogVerdict
+from checks.vocabulary import LogVerdict, Role
 
 _NO_TROUBLE = ("", "none", "ok", "healthy", "crash")
 
@@ -37,13 +37,14 @@ class Judgement(Struct, frozen=True, kw_only=True):
     observed: str  # the misbehaviour that a caller observed, if the log shows no failure
     phase: str
     fingerprint: str  # equal for all runs that fail in the same way; empty without a failure
+    consequence: Incident | None = None  # the failure, if the log shows only exceptions that followed from it
 
     @property
     def at(self) -> Incident | None:
-        """The incident of the cause, else the earliest unexplained one; None without either."""
+        """The incident of the cause, else the earliest unexplained one, else the consequence; None without any."""
         if self.cause and self.cause.incident >= 0:
             return self.reading.incidents[self.cause.incident]
-        return next(iter(self.open), None)
+        return next(iter(self.open), self.consequence)
 
 
 def judge(reading: Reading) -> Judgement:
@@ -52,7 +53,8 @@ def judge(reading: Reading) -> Judgement:
     hits = _hits(reading, reading.incidents, ending)
     cause, rivals = _agreed(reading, hits, ending)
     unsolved = () if cause else tuple(unexplained(reading.incidents, hits, ending))
-    at = reading.incidents[cause.incident] if cause and cause.incident >= 0 else next(iter(unsolved), None)
+    consequence = None if cause or rivals or unsolved or not ending.death else _consequence(reading, hits, ending)
+    at = reading.incidents[cause.incident] if cause and cause.incident >= 0 else next(iter(unsolved), consequence)
     phase = phase_of(at, reading.milestones) if at else reading.last_phase
     observed = "" if cause or at or rivals else _observed_trouble(reading.facts)
     return Judgement(
@@ -63,6 +65,7 @@ def judge(reading: Reading) -> Judgement:
         cause=cause,
         rivals=rivals,
         open=unsolved,
+        consequence=consequence,
         overcome=tuple(_overcome(reading, hits, ending)),
         observed=observed,
         phase=phase,
@@ -110,8 +113,16 @@ def _agreed(reading: Reading, hits: Sequence[Hit], ending: Ending) -> tuple[Hit 
     return None, (cause.rule.entry, joined_cause.rule.entry)
 
 
+def _consequence(reading: Reading, hits: Sequence[Hit], ending: Ending) -> Incident | None:
+    """Return the earliest exception that only symptoms explain, preferably one with frames; None if there is none."""
+    numbers = sorted({hit.incident for hit in hits if hit.rule.role is Role.SYMPTOM and hit.incident >= 0})
+    failed = [reading.incidents[number] for number in numbers]
+    raised = [item for item in failed if item.last and item.last.type and not ending.after_stop(item)]
+    return next((item for item in raised if item.frames), next(iter(raised), None))
+
+
 def _overcome(reading: Reading, hits: Sequence[Hit], ending: Ending) -> Iterator[Incident]:
     explained = {hit.incident for hit in hits}
     for number, incident in enumerate(reading.incidents):
-        if incident.kind == "traceback" and number not in explained and ending.overcome(incident):
+        if incident.kind in ("traceback", "native") and number not in explained and ending.overcome(incident):
             yield incident

@@ -31,7 +31,7 @@ def choose(incidents: Sequence[Incident], hits: Iterable[Hit], ending: Ending) -
         for number, rivals in by_incident(hits).items()
         if number >= 0 and not _is_past(incidents[number], ending) and (best := decisive(rivals))
     ]
-    crashes = [hit for hit in placed if incidents[hit.incident].kind != "line"]
+    crashes = [hit for hit in placed if incidents[hit.incident].kind not in ("line", "native")]
     crash = _earliest(crashes, incidents)
     open_at = next((item.line for item in unexplained(incidents, hits, ending)), 0)
     lines = [hit for hit in placed if hit not in crashes and _weighs(hit, crash, incidents, open_at)]
@@ -63,7 +63,7 @@ def _weighs(hit: Hit, crash: Hit | None, incidents: Sequence[Incident], open_at:
 
 def _is_past(incident: Incident, ending: Ending) -> bool:
     """Whether it only followed a request to stop, or is a failed health check that a later check passed again."""
-    return ending.after_stop(incident) or (incident.kind == "line" and ending.overcome(incident))
+    return ending.after_stop(incident) or (incident.kind in ("line", "native") and ending.overcome(incident))
 
 
 def by_incident(hits: Iterable[Hit]) -> dict[int, list[Hit]]:

@@ -17,7 +17,7 @@ from checks.catalog.engine_phrases import ARGUMENTS, EXIT_MARKERS
 from checks.catalog.entries import Entry, folders, load
 from checks.catalog.line_patterns import compile_line
 from checks.catalog.yaml_reader import Node, YamlError, read
-from checks.during.log import phases, required_words
+from checks.during.log import native_lines, phases, required_words
 from checks.during.log.phases import Phase
 from checks.during.log.word_search import prepared
 from checks.during.signature_index import Advice, Index, Rule
@@ -28,7 +28,7 @@ STRUCTURE = (
     "Traceback (most", '  File "', "Error", "Exception", "rror: ", "terminate called", "Fatal Python",
     "KeyboardInterrupt", ARGUMENTS, *EXIT_MARKERS,
     "device_name=", "rc=", "RC=", "avail mem=", "m sglang.launch_server", "sglang serve", "export ",
-    "NaN in the",
+    "NaN in the", "500 Internal", "transfer failed", "KVTransferError", *native_lines.WORDS,
 )  # fmt: skip
 
 

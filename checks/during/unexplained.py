@@ -38,22 +38,27 @@ _PHASE_FRAMES = tuple(
         ("distributed", r"init_torch_distributed|init_process_group|init_distributed|initialize_model_parallel"),
     )
 )
+_PROVEN_BY_FRAMES = ("serving", "warmup")
 _ARGUMENTS_FILE = re.compile(r"(?:.*/)?sglang/srt/server_args\.py$")
 _IMPORTING = frozenset({"_find_and_load", "_call_with_frames_removed", "import_module"})
 
 
 def phase_of(incident: Incident, milestones: tuple[Milestone, ...]) -> str:
-    """Return the phase in which an incident happened: by earlier milestones, else by its frames; empty if unknown."""
+    """Return the phase in which an incident happened: by earlier milestones and its frames; empty if unknown.
+
+    Frames of the event loop or the warm-up prove their phase. Other functions run in several phases: a draft model is
+    loaded after the target model, so the milestones above the incident decide.
+    """
     phase = phases.phase_at(milestones, incident.line)
-    if phase not in ("", "import"):
-        return phase
     shown = phase_by_frames(incident)
-    return shown if shown == "args" or not phase else phase
+    if phase in ("", "import") or shown in _PROVEN_BY_FRAMES:
+        return shown or phase
+    return phase
 
 
 def phase_by_frames(incident: Incident) -> str:
     """Return the phase that the frames of an incident show; empty if they show none."""
-    frames = [frame for part in incident.chain for frame in part.frames]
+    frames = incident.frames
     functions = {frame.function for frame in frames}
     if incident.kind == "usage" or any(_is_argument_frame(frame) for frame in frames):
         return "args"

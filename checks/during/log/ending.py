@@ -60,7 +60,7 @@ class Ending(Struct, frozen=True, kw_only=True):
         stalled = any(_STALL.search(line.text) for line in incident.lines)
         if stalled and incident.kind == "line" and incident.lines[-1].number <= self.passed:
             return True  # whatever ended it later
-        failed = incident.kind == "traceback" or stalled
+        failed = incident.kind in ("traceback", "native") or stalled
         return failed and not self.death and not self.stall and self.went_on(incident)
 
 

@@ -14,16 +14,17 @@ from checks.catalog.engine_phrases import ARGUMENTS, NEW_PROCESS
 from checks.during.log import interleaving
 from checks.during.log.interleaving import Known, Stack
 from checks.during.log.lines import Line, is_bar
+from checks.during.log.native_lines import is_native_failure
 
 START = "Traceback (most recent call last)"
 CHAIN = ("The above exception was the direct cause of", "During handling of the above exception")
-FRAME = re.compile(r'\s*(?:[|+ ]\s*)?File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
+FRAME = re.compile(r'\s*(?:[|+ ]\s*)?File "(?P<file>[^"]+)", line (?P<line>\d+)(?:,? in (?P<function>.+))?')
 ERROR = re.compile(
     r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Unsupported|Iteration|Failed|Failure|Group"
     r"|Timeout|NotFound|Cancelled|Full|Empty|Expired)|(?:[a-z_]\w*\.)+[A-Z]\w*|Exception)(?::\s?(?P<message>.*))?$"
 )
 _USAGE_END = re.compile(r"[\w./-]+(?: serve)?: error: .+")  # argparse; gcc has `file:line:column: error:`
-_FATAL = re.compile(
+FATAL = re.compile(
     r"terminate called|Fatal Python error|!{3,} ?Segfault encountered|Segmentation fault|\*\*\* SIG\w+ received"
     r"|what\(\): |Assertion .* failed|F\d{4} \d\d:\d\d"
 )
@@ -69,7 +70,7 @@ class Builder:
             self._open = self._interleaved(line) or self._raw(line)
 
     def _start(self, kind: str, line: Line) -> Draft:
-        draft = Draft(kind, [line])
+        draft = Draft(kind, [line], ended=kind == "traceback" and ends(line.text))
         self.drafts.append(draft)
         if START in line.text or FRAME.match(line.text):
             self._advance(draft, line)
@@ -132,6 +133,9 @@ class Builder:
             draft = self._of_process(line)
         if draft and draft.kind == "traceback":
             return self._traceback(draft, line)
+        if draft and draft.kind == "fatal" and FRAME.match(text):
+            draft.lines.append(line)  # the stack that faulthandler prints
+            return draft
         if START in text or FRAME.match(text):
             return self._resume(line)
         if text.startswith("usage: "):
@@ -157,7 +161,7 @@ class Builder:
             return self._resume(line)
         if _LIKELY_NOISE.match(text) or (is_bar(text) and draft.ended):
             return self._other(line)
-        if draft.ended and (_FOREIGN.match(text) or _FATAL.match(text) or ends(text)):
+        if draft.ended and (_FOREIGN.match(text) or FATAL.match(text) or ends(text) or is_native_failure(text)):
             return self._other(line)
         return self._grow(draft, line, _part(text))
 
@@ -186,7 +190,8 @@ class Builder:
 
 
 def _kind(text: str) -> str:
-    return "traceback" if START in text else "fatal" if _FATAL.search(text) else "line"
+    """Return the kind of an incident that begins with a record of the engine."""
+    return "traceback" if START in text else _raw_kind(text)
 
 
 def is_new_process(line: Line) -> bool:
@@ -220,9 +225,10 @@ def _process(line: Line) -> str:
 def _raw_kind(text: str) -> str:
     if _USAGE_END.match(text):
         return "usage"
-    if ERROR.match(text) and not _LIKELY_NOISE.match(text):
+    error = ERROR.match(text)
+    if error and not error["type"].endswith("Warning") and not _LIKELY_NOISE.match(text):
         return "traceback"
-    return "fatal" if _FATAL.search(text) else "line"
+    return "fatal" if FATAL.search(text) else "native" if is_native_failure(text) else "line"
 
 
 def _continues(draft: Draft, text: str) -> bool:
@@ -231,6 +237,10 @@ def _continues(draft: Draft, text: str) -> bool:
         return False
     if draft.kind == "fatal":
         return not _LIKELY_NOISE.match(text)
+    if draft.kind == "native":
+        return text[0].isspace() or draft.lines[-1].text.rstrip().endswith(":")
+    if is_native_failure(text):
+        return False
     if not draft.lines[0].headed or is_bar(text) or _LIKELY_NOISE.match(text) or _FOREIGN.match(text):
         return False
-    return not ERROR.match(text) and not _FATAL.search(text)
+    return not ERROR.match(text) and not FATAL.search(text)

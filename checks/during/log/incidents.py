@@ -1,4 +1,5 @@
-"""Build Incidents from kept lines: tracebacks with chain and message, usage errors, fatal blocks, single lines.
+"""Build Incidents from kept lines: tracebacks with chain and message, usage errors, fatal blocks, failures of
+native code, single lines.
 
 `incident_builder` decides which lines belong together; the patterns of the knowledge interpret frames and messages.
 """
@@ -16,6 +17,8 @@ from checks.during.log.incident_builder import CHAIN, ERROR, FRAME, Builder, Dra
 from checks.during.log.lines import Line
 
 _DUMP_FRAME = re.compile(r"\s+(?P<function>[\w.<>]+) \((?P<file>[\w./<>-]+\.py):(?P<line>\d+)\)")  # py-spy
+
+_DUMPED = re.compile(r'\s*File "[^"]+", line \d+ in ')  # faulthandler: innermost frame first
 
 
 class Frame(Struct, frozen=True, kw_only=True):
@@ -45,9 +48,10 @@ class Raised(Struct, frozen=True, kw_only=True):
 class Incident(Struct, frozen=True, kw_only=True):
     """A possible failure: the unit in which patterns match."""
 
-    kind: str  # traceback | usage | fatal | line
+    kind: str  # traceback | usage | fatal | native | line
     lines: tuple[Line, ...]
     chain: tuple[Raised, ...] = ()  # the exceptions, root first
+    dump: tuple[Frame, ...] = ()  # the stack that a fatal error printed, outermost first; of the first thread shown
     interleaved: bool = False  # output of several ranks is interleaved: some of its lines belong to it by guess
     headless: bool = False  # the start of the traceback is missing
 
@@ -70,6 +74,11 @@ class Incident(Struct, frozen=True, kw_only=True):
     def tailless(self) -> bool:
         """Whether the end of a traceback is missing: the exception itself is not in the log."""
         return bool(self.chain) and not self.chain[-1].type
+
+    @property
+    def frames(self) -> tuple[Frame, ...]:
+        """Every frame, outermost first: of the exceptions from the root, or of the stack of a fatal error."""
+        return tuple(frame for part in self.chain for frame in part.frames) or self.dump
 
     @property
     def last(self) -> Raised | None:
@@ -114,7 +123,30 @@ def _finish(draft: Draft) -> Incident:
         lines = lines[:-1]
     kept = _as_headed(lines)
     chain = raised(kept) if draft.kind == "traceback" else ()
-    return Incident(kind=draft.kind, lines=kept, chain=chain, interleaved=draft.interleaved, headless=draft.headless)
+    return Incident(
+        kind=draft.kind,
+        lines=kept,
+        chain=chain,
+        dump=_dumped(kept) if draft.kind == "fatal" else (),
+        interleaved=draft.interleaved,
+        headless=draft.headless,
+    )
+
+
+def _dumped(lines: tuple[Line, ...]) -> tuple[Frame, ...]:
+    """Return the frames of the first stack of a fatal error: faulthandler begins with the crashed thread."""
+    frames: list[Frame] = []
+    for line in lines:
+        frame = FRAME.match(line.text)
+        if frame:
+            frames.append(_frame(frame))
+        elif frames:
+            break
+    return tuple(reversed(frames))
+
+
+def _frame(match: re.Match[str]) -> Frame:
+    return Frame(file=match["file"], function=(match["function"] or "").strip(), line=int(match["line"]))
 
 
 def _as_headed(lines: list[Line]) -> tuple[Line, ...]:
@@ -127,15 +159,17 @@ def _as_headed(lines: list[Line]) -> tuple[Line, ...]:
 
 
 def _raised(lines: tuple[Line, ...], begin: int, end: int) -> Raised:
-    frames, error = [], -1
+    frames, error, dumped = [], -1, False
     for index in range(begin, end):
         text = lines[index].text
         frame = FRAME.match(text) or _DUMP_FRAME.match(text)
         if frame:
-            function = (frame["function"] or "").strip()
-            frames.append(Frame(file=frame["file"], function=function, line=int(frame["line"])))
+            frames.append(_frame(frame))
+            dumped = dumped or _DUMPED.match(text) is not None
         elif error < 0 and ends(text.lstrip(" |+") if "|" in text[:6] else text):
             error = index
+    if dumped:
+        frames.reverse()
     if error < 0:
         return Raised(type="", message="", frames=tuple(frames), first=begin, last=max(end - 1, begin))
     match = ERROR.match(lines[error].text.lstrip(" |+"))

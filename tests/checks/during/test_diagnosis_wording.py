@@ -274,7 +274,7 @@ def test_several_starts_are_counted_and_their_ends_compared(index: Index) -> Non
         (trace(3, ""), "ValueError without a message (line 3)"),
         (Incident(kind="line", lines=(Line(number=4, text=" odd "), Line(number=5, text="end"))), "end (line 4)"),
         (Incident(kind="fatal", lines=(Line(number=4, text="Abort"), Line(number=5, text="x"))), "Abort (line 4)"),
-        (Incident(kind="usage", lines=(Line(number=4, text="u" * 300),)), f"{'u' * 200} (line 4)"),
+        (Incident(kind="usage", lines=(Line(number=4, text="u" * 300),)), f"{'u' * 300} (line 4)"),
     ],
 )
 def test_a_summary_is_the_exception_or_the_most_informative_line(incident: Incident, text: str) -> None:

@@ -68,10 +68,17 @@ def test_in_a_log_that_begins_late_the_phase_shows_in_the_frames(functions: list
     assert phase_of(late, ()) == phase
 
 
-def test_after_the_import_frames_decide_only_on_arguments() -> None:
+def test_after_the_import_the_frames_decide() -> None:
     imported = milestones(**{"import": 1})
-    assert phase_of(incident(raised("E", ("x.py", "load_model"))), imported) == "import"
+    assert phase_of(incident(raised("E", ("x.py", "load_model"))), imported) == "weights"
     assert phase_of(incident(raised("E", ("x.py", "prepare_server_args"))), imported) == "args"
+    assert phase_of(incident(raised("E", ("x.py", "f"))), imported) == "import"
+
+
+def test_frames_of_the_event_loop_prove_that_the_engine_served() -> None:
+    captured = milestones(**{"graph-capture": 1})
+    assert phase_of(incident(raised("E", ("x.py", "event_loop_normal"))), captured) == "serving"
+    assert phase_of(incident(raised("E", ("x.py", "load_model"))), captured) == "graph-capture"
 
 
 def test_a_usage_text_is_about_arguments() -> None:

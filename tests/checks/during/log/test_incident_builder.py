@@ -64,7 +64,7 @@ def shape(rows: list[str]) -> list[tuple[str, list[int]]]:
         (["usage: a [-h]", "  [--x]", "a serve: error: no"], [("usage", [1, 2, 3])]),
         (["usage: a [-h]", "a: error: no", "raw"], [("usage", [1, 2]), ("line", [3])]),
         (["launch_server.py: error: no"], [("usage", [1])]),
-        (["x.cu:3:7: error: no"], [("line", [1])]),
+        (["x.cu:3:7: error: no"], [("native", [1])]),
         # native code
         (["terminate called after", "  what():  CUDA error", "", "frame #0"], [("fatal", [1, 2, 4])]),
         ([HEAD + "Fatal Python error: Aborted", "Thread 0x1"], [("fatal", [1, 2])]),
