@@ -1,8 +1,9 @@
-"""Extracts the knowledge of engine releases from wheels: `python tools/extract_engines.py [--schema-only] WHEEL…`.
+"""Extracts the knowledge of engine releases from wheels: `python tools/extract_engines.py [--only PART] WHEEL…`.
 
 Get the wheels with `pip download --no-deps sglang==VERSION`. For each wheel it writes, in
-`checks/knowledge/engines/sglang/`, `<version>.json` (arguments, environment, requirements, architectures) and
-`sites/<version>.zst` (every raise, assert and warning, which takes a minute per release). Then it rebuilds
+`checks/knowledge/engines/sglang/`, `<version>.json` (arguments, environment, requirements, architectures),
+`sites/<version>.zst` (every raise, assert and warning) and `features/<version>.zst` (which code each setting leads to).
+The latter two take a minute each per release; `--only schema|sites|features` writes one part. Then it rebuilds
 `history.json` from all schemas and `renames.yaml`.
 """
 
@@ -20,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from checks.engine.flag_history import successors  # noqa: E402
-from checks.engine.raise_sites import DICTIONARY_RELEASE  # noqa: E402
+from checks.engine.release_rows import DICTIONARY_RELEASE  # noqa: E402
 from checks.engine.source.program import describe  # noqa: E402
 from checks.engine.source.tree import from_wheel  # noqa: E402
 
@@ -44,15 +45,18 @@ DEFAULTS: dict[str, Any] = {
 
 def main(words: list[str]) -> int:
     """Extract every wheel. The release whose sites are the compression dictionary of all others comes first."""
-    sites = "--schema-only" not in words
+    only = words[words.index("--only") + 1] if "--only" in words else ""
+    wanted = {only} if only else {"schema", "sites", "features"}
     wheels = [word for word in words if word.endswith(".whl")]
     for wheel in sorted(wheels, key=lambda name: f"-{DICTIONARY_RELEASE}-" not in name):
-        document = describe(from_wheel(wheel), sites=sites)
+        document = describe(from_wheel(wheel), sites="sites" in wanted, features="features" in wanted)
         if document["unresolved"]:
             print(f"{wheel}: could not be evaluated: {document['unresolved']}", file=sys.stderr)
-        write_schema(document, TARGET)
-        if sites:
-            write_sites(document["version"], document["sites"], TARGET / "sites")
+        if "schema" in wanted:
+            write_schema(document, TARGET)
+        for kind in ("sites", "features"):
+            if kind in wanted:
+                write_rows(document["version"], document[kind], TARGET / kind)
         print(document["version"], len(document["arguments"]), "arguments", flush=True)
     write_history(TARGET)
     return 0
@@ -68,7 +72,7 @@ def write_schema(document: dict[str, Any], target: Path) -> None:
     (target / f"{document['version']}.json").write_text(text, encoding="utf-8")
 
 
-def write_sites(version: str, rows: list[str], target: Path) -> None:
+def write_rows(version: str, rows: list[str], target: Path) -> None:
     """Write the rows of a release, compressed with those of DICTIONARY_RELEASE as dictionary: most text is the same."""
     plain = "\n".join(rows).encode()
     base = None

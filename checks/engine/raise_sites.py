@@ -11,12 +11,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from checks import KNOWLEDGE
-from checks.engine.releases import available, nearest
+from checks.engine.release_rows import rows_for
 
-FOLDER = KNOWLEDGE / "engines/sglang/sites"
-# The sites of this release are the compression dictionary of all others: 24 releases in 1.6 MB instead of 5.6 MB.
-DICTIONARY_RELEASE = "0.5.23"
 MAX_MESSAGE = 20_000  # characters of a message that are compared
 ANCHOR_DIGITS = 7  # as in `checks.engine.source.sites`, which is not imported because `ast` costs start-up time
 MIN_LITERAL = 8  # a shorter literal does not identify a site
@@ -114,15 +110,8 @@ def at_frame(version: str, file: str, line: int, function: str = "") -> RaiseSit
 @lru_cache(maxsize=4)
 def table(version: str) -> SiteTable:
     """Return the sites of an engine version; of the nearest release for an unknown one."""
-    release, note = nearest(version, recorded())
-    return SiteTable(release=release, exact=not note, rows=tuple(_unpacked(release).split("\n")))
-
-
-@lru_cache(maxsize=1)
-def recorded() -> tuple[str, ...]:
-    """Return the releases with recorded sites, oldest first; most `.postN` releases have none."""
-    names = {entry.name.removesuffix(".zst") for entry in FOLDER.iterdir()}
-    return tuple(release for release in available() if release in names)
+    release, exact, rows = rows_for("sites", version)
+    return SiteTable(release=release, exact=exact, rows=rows)
 
 
 def inside_package(file: str) -> str:
@@ -151,16 +140,3 @@ def literals(template: str) -> list[str]:
 
 def _same_function(qualified: str, function: str) -> bool:
     return not function or qualified.rsplit(".", maxsplit=1)[-1] == function.rsplit(".", maxsplit=1)[-1]
-
-
-def _unpacked(release: str) -> str:
-    try:
-        import zstandard
-    except ImportError:  # a bare source tree without dependencies: unexplained errors are reported without conditions
-        return ""
-    base = zstandard.ZstdDecompressor().decompress((FOLDER / f"{DICTIONARY_RELEASE}.zst").read_bytes())
-    if release == DICTIONARY_RELEASE:
-        return base.decode()
-    dictionary = zstandard.ZstdCompressionDict(base, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-    packed = (FOLDER / f"{release}.zst").read_bytes()
-    return zstandard.ZstdDecompressor(dict_data=dictionary).decompress(packed).decode()

@@ -13,6 +13,7 @@ from typing import Any
 
 from checks.engine.source.arguments import read_arguments
 from checks.engine.source.environment import read_environment
+from checks.engine.source.feature_rows import read_features
 from checks.engine.source.release_facts import read_architectures, read_requirements, read_version
 from checks.engine.source.sites import read_sites, row
 from checks.engine.source.tree import SourceError, SourceTree, from_root, from_wheel, installed
@@ -31,8 +32,8 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def describe(tree: SourceTree, *, sites: bool = False) -> dict[str, Any]:
-    """Return everything that the source shows about a release; `sites` takes about 10 seconds longer."""
+def describe(tree: SourceTree, *, sites: bool = False, features: bool = False) -> dict[str, Any]:
+    """Return everything that the source shows about a release; `sites` and `features` take half a minute each."""
     document = {
         "version": read_version(tree),
         "origin": tree.origin,
@@ -43,7 +44,17 @@ def describe(tree: SourceTree, *, sites: bool = False) -> dict[str, Any]:
     }
     if sites:
         document["sites"] = [row(site) for site in read_sites(tree)]
+    if features:
+        arguments = document["arguments"]
+        choices = (choice for argument in arguments for choice in argument["choices"] or ())
+        document["features"] = list(read_features(tree, _attributes(arguments), choices))
     return document
+
+
+def _attributes(arguments: list[dict[str, Any]]) -> set[str]:
+    """Return the attributes that may hold an option: the engine stores `--tensor-parallel-size` as `tp_size`."""
+    names = {name.lstrip("-").replace("-", "_") for argument in arguments for name in argument["flags"]}
+    return names | {argument["dest"] for argument in arguments}
 
 
 def _options(argv: list[str] | None) -> argparse.Namespace:

@@ -17,6 +17,7 @@ MODULES = (
     "environment",
     "release_facts",
     "sites",
+    "feature_rows",
     "program",
 )
 LOADER = '''\
@@ -37,7 +38,7 @@ sys.exit(load().main(sys.argv[1:]))
 
 
 def program_text() -> str:
-    """Return the whole program, about 40 kB. To run it, pass the text on stdin to `python3 - [options]`."""
+    """Return the whole program, about 50 kB. To run it, pass the text on stdin to `python3 - [options]`."""
     folder = resources.files(PACKAGE)
     sources = [(name, (folder / f"{name}.py").read_text(encoding="utf-8")) for name in MODULES]
     return LOADER.format(sources=repr(sources), package=PACKAGE)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from checks.engine.flag_schema import available
-from checks.engine.raise_sites import SiteTable, at_frame, inside_package, literals, lookup, recorded, table
+from checks.engine.raise_sites import SiteTable, at_frame, inside_package, literals, lookup, table
+from checks.engine.release_rows import recorded
 from checks.engine.source.sites import ANCHOR_DIGITS, Site, row
 from tests.support.paths import ROOT
 
@@ -60,7 +61,7 @@ def test_a_frame_of_a_development_build_takes_the_nearest_line_of_its_function()
     assert not site.exact
 
 
-@pytest.mark.parametrize("version", recorded())
+@pytest.mark.parametrize("version", recorded("sites"))
 def test_the_sites_of_every_recorded_release_can_be_read(version: str) -> None:
     sites = table(version)
     assert len(sites.rows) > 2000
@@ -71,7 +72,7 @@ def test_the_sites_of_every_recorded_release_can_be_read(version: str) -> None:
 
 
 def test_every_numbered_release_is_recorded() -> None:
-    assert set(recorded()) == {v for v in available() if ".post" not in v}
+    assert set(recorded("sites")) == {v for v in available() if ".post" not in v}
 
 
 def test_the_most_specific_template_comes_first() -> None:
