@@ -176,6 +176,23 @@ class Match(Struct, frozen=True, kw_only=True):
         return self.evidence[0].line if self.evidence else 0
 
 
+class Suspect(Struct, frozen=True, kw_only=True):
+    """A setting that leads to the code that failed, while the cause is unknown. It is never counted as a cause."""
+
+    setting: str  # name of the fact: `flag.attention-backend`, `env.NAME`, `model.architectures`, `package.torch`
+    value: str
+    reasons: tuple[str, ...]  # what points to it, the strongest first; a person can verify each
+    experiments: tuple[Remedy, ...] = ()  # untested changes that avoid the code, the cheapest first
+    where: str = ""  # its position in a profile, or other source; empty if unknown
+
+
+class Experiment(Struct, frozen=True, kw_only=True):
+    """An untested change of the launch, and what it shows if the trouble ends with it."""
+
+    change: Remedy
+    shows: str
+
+
 class Diagnosis(Struct, frozen=True, kw_only=True):
     """Why a run ended or misbehaves. Programs should use `verdict`; the sentences are for people."""
 
@@ -188,6 +205,9 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     ledger: tuple[Match, ...] = ()
     dismissed: tuple[Match, ...] = ()  # ruled out as the cause
     observed: str = ""  # the kind of failure that the caller observed and the log does not show
+    foreseen: tuple[Finding, ...] = ()  # errors of `launch check` on this launch that explain the failure
+    suspects: tuple[Suspect, ...] = ()  # the most suspicious first; only without a cause
+    plan: tuple[Experiment, ...] = ()  # what to try, in this order, where nothing shows which code failed
     fingerprint: str = ""
     phase: str = ""
     engine: str | None = None

@@ -24,11 +24,15 @@ def diagnose_chunks(
 
 def diagnose(reading: Reading) -> Diagnosis:
     """Return the diagnosis of a reading; of the last start if the log contains several."""
+    return judged_and_worded(reading)[1]
+
+
+def judged_and_worded(reading: Reading) -> tuple[Judgement, Diagnosis]:
+    """Return the judgement on the last start of a reading, and the diagnosis that words it."""
     starts = starts_of(reading)
     judged = [judge(start) for start in starts[-1 - MOST_SHOWN :]]
-    return word(
-        judged[-1], firsts=[start.scanned.lines[0].number for start in starts if len(starts) > 1], before=judged[:-1]
-    )
+    firsts = [start.scanned.lines[0].number for start in starts if len(starts) > 1]
+    return judged[-1], word(judged[-1], firsts=firsts, before=judged[:-1])
 
 
 def judge_chunks(chunks: Iterable[bytes], index: Index, known: Mapping[str, Any] | None = None) -> Judgement:

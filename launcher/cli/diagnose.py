@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from msgspec import Struct
+from msgspec.structs import replace
 
-from checks.vocabulary import Diagnosis, Evidence, Match, Remedy
+from checks.vocabulary import Diagnosis, Evidence, Match, Remedy, Suspect
 from launcher.cli.diagnose_view import markdown, show
 from launcher.cli.exits import of_diagnosis
 from launcher.cli.trace_option import Trace, traced_entry
@@ -87,11 +88,20 @@ def _judged(log: Iterable[bytes], launch: _LaunchKnown, traced_cause: Entry | No
     if traced_cause is None:
         from launcher.flows.diagnose.log_diagnosis import diagnose_log
 
-        return diagnose_log(log, launch.facts_document(), launch.engine), None
+        return _placed(diagnose_log(log, launch.facts_document(), launch.engine), launch), None
     from launcher.flows.diagnose.traced import read_log, traced
 
     diagnosis, reading = read_log(log, launch.facts_document(), launch.engine)
-    return diagnosis, traced(traced_cause.id, diagnosis, reading, launch.sources())
+    return _placed(diagnosis, launch), traced(traced_cause.id, diagnosis, reading, launch.sources())
+
+
+def _placed(diagnosis: Diagnosis, launch: _LaunchKnown) -> Diagnosis:
+    """Return the diagnosis with the position of each suspect in the profile or the facts file."""
+    if not diagnosis.suspects or not (launch.profile or launch.facts):
+        return diagnosis
+    sources = launch.sources()
+    placed = (replace(item, where=sources.get(item.setting, item.where)) for item in diagnosis.suspects)
+    return replace(diagnosis, suspects=tuple(placed))
 
 
 def trace_document(traced: Traced | None) -> dict[str, Any]:
@@ -129,6 +139,11 @@ def document(diagnosis: Diagnosis) -> dict[str, Any]:
         "symptoms": [item.id for item in diagnosis.symptoms],
         "ledger": [_short(item) for item in diagnosis.ledger],
         "dismissed": [_short(item) for item in diagnosis.dismissed],
+        "foreseen": [{"id": item.id, "message": item.message, "subject": item.subject} for item in diagnosis.foreseen],
+        "suspects": [_suspect(item) for item in diagnosis.suspects],
+        "plan": [
+            {**remedy_json(item.change), "shows": item.shows, "untested": True} for item in diagnosis.plan
+        ],
         "fingerprint": diagnosis.fingerprint,
         "phase": diagnosis.phase,
         "engine": diagnosis.engine,
@@ -144,8 +159,14 @@ def _launched(name: str, engine: str) -> Profile:
 
 
 def _profile_facts(profile: Profile) -> dict[str, Any]:
-    flags = {name: item.value for name, item in profile.flags.items()}
-    return {"flags": flags, "env": {name: item.value for name, item in profile.env.items() if not item.secret}}
+    from launcher.plan.launch_plan import hardware, offline_flags
+
+    return {
+        "flags": offline_flags(profile),
+        "env": {name: item.value for name, item in profile.env.items() if not item.secret},
+        "gpu": hardware(profile),
+        "model": {"name": str(profile.model["name"].value)} if "name" in profile.model else {},
+    }
 
 
 def _facts_of(path: Path | None) -> dict[str, Any]:
@@ -178,6 +199,13 @@ def _evidence(evidence: Evidence) -> dict[str, Any]:
 
 def _short(match: Match) -> dict[str, Any]:
     return {"id": match.id, "title": match.title, "line": match.line}
+
+
+def _suspect(suspect: Suspect) -> dict[str, Any]:
+    return {
+        "setting": suspect.setting, "value": suspect.value, "where": suspect.where, "reasons": list(suspect.reasons),
+        "experiments": [{**remedy_json(item), "untested": True} for item in suspect.experiments],
+    }  # fmt: skip
 
 
 def remedy_json(remedy: Remedy) -> dict[str, Any]:

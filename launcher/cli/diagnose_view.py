@@ -6,12 +6,12 @@ It does not import rich, so that a pipe and `--json` start faster; `render.diagn
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from checks.during.diagnosis_wording import headline
-from checks.vocabulary import Diagnosis, Evidence, LogVerdict, Match, Remedy
+from checks.vocabulary import Diagnosis, Evidence, Experiment, LogVerdict, Match, Remedy, Suspect
 
 _EVIDENCE, _SYMPTOMS, _DISMISSED = 6, 4, 5  # rows shown of each kind
 
@@ -19,7 +19,7 @@ _EVIDENCE, _SYMPTOMS, _DISMISSED = 6, 4, 5  # rows shown of each kind
 class Row(Struct, frozen=True, kw_only=True):
     """One line: its label, its text, and its place in the log."""
 
-    label: str  # run cause why remedy symptom "ruled out" unresolved note more; empty for evidence
+    label: str  # run cause why remedy suspect try symptom "ruled out" unresolved note more; empty for evidence
     text: str
     place: str = ""
 
@@ -35,6 +35,14 @@ def rows(diagnosis: Diagnosis, *, subject: str = "") -> Iterator[Row]:
         yield Row(label="why", text=diagnosis.why)
     for remedy in diagnosis.remedies:
         yield Row(label="remedy", text=remedy_text(remedy))
+    for suspect in diagnosis.suspects:
+        yield Row(label="suspect", text=suspect_text(suspect))
+        for reason in suspect.reasons:
+            yield Row(label="", text=reason)
+        if suspect.experiments:
+            yield Row(label="try", text=experiments_text(suspect.experiments))
+    for number, step in enumerate(diagnosis.plan, 1):
+        yield Row(label="try", text=f"{number}. {experiment_text(step)}")
     for match in diagnosis.symptoms[:_SYMPTOMS]:
         yield Row(label="symptom", text=match.title, place=f"line {match.line}")
     for match in diagnosis.dismissed[:_DISMISSED]:
@@ -60,6 +68,8 @@ def show(diagnosis: Diagnosis, *, subject: str = "") -> None:
 
 def plain(row: Row) -> str:
     """Return one row as text without colours."""
+    if not row.label and not row.place:
+        return f"{'':<10} - {row.text}"
     if row.label:
         return f"{row.label:<10} {row.text}" + (f" ({row.place})" if row.place else "")
     return f"{'':<10} {row.place}: {row.text}"
@@ -79,6 +89,10 @@ def markdown(diagnosis: Diagnosis, run: str = "", log: str = "") -> str:
     text += ["```text", *shown, "```", ""] if shown else []
     text += [diagnosis.why, ""] if diagnosis.why else []
     text += [f"- **remedy**: {remedy_text(item)}" for item in diagnosis.remedies]
+    for suspect in diagnosis.suspects:
+        tries = f"; try {experiments_text(suspect.experiments)}" if suspect.experiments else ""
+        text.append(f"- suspect: `{suspect_text(suspect)}`: {'; '.join(suspect.reasons)}{tries}")
+    text += [f"- try {number}: {experiment_text(step)}" for number, step in enumerate(diagnosis.plan, 1)]
     text += [f"- ruled out: {_listed(diagnosis.dismissed)}"] if diagnosis.dismissed else []
     text += [f"- unresolved warning: {item.title} (line {item.line})" for item in diagnosis.ledger]
     text += [f"- fingerprint `{diagnosis.fingerprint}`"] if diagnosis.fingerprint else []
@@ -99,6 +113,30 @@ def remedy_text(remedy: Remedy) -> str:
     parts += [f"upgrade {name} to {release}" for name, release in remedy.upgrade.items()]
     text = ", ".join(parts)
     return f"{text}  ({remedy.text})" if text and remedy.text else text or remedy.text
+
+
+def suspect_text(suspect: Suspect) -> str:
+    """Return a suspect on one line: the setting with its value and position."""
+    namespace, _, name = suspect.setting.partition(".")
+    value = "" if suspect.value in ("", "true") else suspect.value
+    match namespace:
+        case "flag":
+            text = f"--{name} {value}".rstrip()
+        case "env":
+            text = f"{name}={suspect.value}"
+        case _:
+            text = f"{namespace} {name} {value}".rstrip()
+    return f"{text} ({suspect.where})" if suspect.where else text
+
+
+def experiment_text(experiment: Experiment) -> str:
+    """Return a step of a plan on one line: the change, and what it shows."""
+    return f"{remedy_text(experiment.change)}: if the trouble ends, {experiment.shows}  (untested)"
+
+
+def experiments_text(experiments: Sequence[Remedy]) -> str:
+    """Return the experiments of a suspect on one line, marked as untested."""
+    return f"{'; or '.join(map(remedy_text, experiments))}  (untested)"
 
 
 def _headline(diagnosis: Diagnosis) -> str:

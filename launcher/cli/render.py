@@ -100,7 +100,7 @@ def diagnosis(console: Console, found: Diagnosis, *, subject: str = "") -> None:
             where = f" [dim]({place})[/]" if place else ""
             console.print(f"[{_LABEL.get(row.label, 'dim')}]{row.label:<10}[/] {text}{where}")
         else:
-            console.print(f"           [dim]{place:>10}[/] {text}")
+            console.print(f"           [dim]{place:>10}[/] {text}" if place else f"           [dim]-[/] {text}")
 
 
 def trace(console: Console, trace_rows: Iterable[TraceRow]) -> None:

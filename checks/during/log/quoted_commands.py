@@ -18,6 +18,7 @@ from checks.vocabulary import FlagValue
 _PROGRAM = re.compile(r"(?:python[\d.]* -m |/|^|[ \"'])sglang(?:\.launch_server| serve)\b(?=[ \\]|$)")
 _EXPORT = re.compile(r"^\W{0,4}export ([A-Z][A-Z0-9_]*)=(\S+)")
 _ASSIGNMENT = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)", re.DOTALL)
+_EXAMPLE = re.compile(r"\s*Example: ")  # the engine's own notice, with placeholders
 _SHELL = re.compile(r"\d?>|[|&;]")  # words after it are not arguments of the engine
 _MAX_CHARS = 8_192
 _MAX_LINES = 60  # of one continued command
@@ -38,7 +39,7 @@ def read(lines: Iterable[Line]) -> Command:
         if exported := _EXPORT.match(text):
             env[exported[1]] = exported[2].strip("\"'")
             continue
-        program = _PROGRAM.search(text) if "sglang" in text else None
+        program = _PROGRAM.search(text) if "sglang" in text and not _EXAMPLE.match(text) else None
         if program and " --" in text[program.end() :] + " --":
             env.update(_assigned(_words(text[: program.start()])))
             flags = dict(_flags(_words(text[program.end() :])))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from checks.after.slow_paths import decode_lines
 from checks.during.log.scan import Scanned
-from checks.vocabulary import Diagnosis, LogVerdict
+from checks.vocabulary import Diagnosis, Finding, LogVerdict
 from launcher.flows.diagnose.log_diagnosis import diagnose_log, diagnose_scanned
 from launcher.flows.diagnose.log_view import LogView
 from launcher.logfile import chunks
@@ -38,13 +40,20 @@ def diagnose_run(run: Run, evidence: HostEvidence = NO_EVIDENCE) -> Diagnosis:
     engine = str((run.read("plan") or {}).get("engine", ""))
     kernel = "".join(f"\n{line}" for line in evidence.kernel).encode()
     if evidence.log is None:
-        diagnosis = diagnose_log(chain(chunks(str(run.log)), [kernel]), known(run), engine)
+        diagnosis = diagnose_log(chain(chunks(str(run.log)), [kernel]), known(run), engine, findings_of(run))
     else:
-        diagnosis = diagnose_scanned(evidence.log, kernel, known(run), engine)
+        diagnosis = diagnose_scanned(evidence.log, kernel, known(run), engine, findings_of(run))
     notes = (*diagnosis.notes, *evidence.notes, *(evidence.kernel[:8] if diagnosis.cause is None else ()))
     diagnosis = of_run(run, replace(diagnosis, notes=notes))
     run.write("diagnosis", _gist(diagnosis))
     return diagnosis
+
+
+def findings_of(run: Run) -> tuple[Finding, ...]:
+    """Return the findings before the start that the Run stores; none for a run of an older version."""
+    with suppress(msgspec.ValidationError):
+        return msgspec.convert(run.read("findings") or (), tuple[Finding, ...])
+    return ()
 
 
 def of_run(run: Run, diagnosis: Diagnosis) -> Diagnosis:
@@ -115,4 +124,5 @@ def _gist(diagnosis: Diagnosis) -> dict[str, Any]:
         "healthy": diagnosis.healthy,
         "fingerprint": diagnosis.fingerprint,
         "ledger": [item.id for item in diagnosis.ledger],
+        "suspects": [item.setting for item in diagnosis.suspects],
     }

@@ -9,7 +9,6 @@ from typing import Any
 from msgspec import Struct
 
 from checks.catalog.conditions import Facts
-from checks.during.diagnosis import diagnose
 from checks.during.log.scan import joined, scan
 from checks.during.log_origins import read_at
 from checks.during.reading import Reading, read, starts_of
@@ -18,6 +17,7 @@ from checks.facts.launch_evidence import from_case, gather
 from checks.facts.origins import Sources, without_derived, worked_out
 from checks.vocabulary import Diagnosis
 from launcher import knowledge_cache
+from launcher.flows.diagnose.log_diagnosis import diagnose_reading
 from launcher.flows.diagnose.run_diagnosis import NO_EVIDENCE, HostEvidence, known
 from launcher.logfile import chunks
 from launcher.run.store import Run
@@ -40,7 +40,7 @@ def read_log(chunks_: Iterable[bytes], known_: Mapping[str, Any], engine: str) -
     """The diagnosis of a log that can be read only once, and what it was made from."""
     index = knowledge_cache.index()
     reading = read(scan(chunks_, index.words), index, known_, engine)
-    return diagnose(reading), reading
+    return diagnose_reading(reading), reading
 
 
 def read_run(run: Run, evidence: HostEvidence = NO_EVIDENCE) -> Reading:

@@ -268,4 +268,6 @@ def asdict_finding(item: Any) -> dict[str, Any]:
         "message": item.message,
         "subject": item.subject,
         "origin": item.origin,
+        "why": item.why,
+        "remedies": to_builtins(item.remedies),
     }

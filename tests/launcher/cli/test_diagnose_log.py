@@ -16,7 +16,7 @@ from tests.support.paths import CORPUS
 
 KEYS = {
     "cause", "healthy", "sentence", "why", "evidence", "remedies", "symptoms", "ledger", "dismissed", "fingerprint",
-    "phase", "engine", "notes", "verdict",
+    "phase", "engine", "notes", "verdict", "foreseen", "suspects", "plan",
 }  # fmt: skip
 
 

@@ -37,6 +37,7 @@ def test_switches_and_values_of_several_words() -> None:
     "text",
     [
         "WARNING: 'python -m sglang.launch_server' is still supported, but 'sglang serve' is recommended",
+        "  Example: sglang serve --model-path <model> [options]",
         '  File "/opt/sglang/launch_server.py", line 12, in <module>',
         "I start sglang serve as a service",
         "[2026-05-11 09:14:03] python -m sglang.launch_server --tp 4",

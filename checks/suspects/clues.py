@@ -1,0 +1,88 @@
+"""Collect what a failure shows about the code that failed: frames with their source lines, messages, conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from checks.during.judgement import Judgement
+from checks.during.log.incident_builder import FRAME
+from checks.during.log.incidents import Incident
+from checks.during.unexplained import engine_path, raise_site
+
+_MOST_INCIDENTS = 3  # the failure, and what followed from it or led to it
+_MOST_CHARS = 4_000
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """One frame of the failure."""
+
+    file: str  # inside the engine, such as `srt/managers/scheduler.py`; the whole path for other code
+    engine: bool  # whether it is code of the engine
+    function: str
+    line: int
+    source: str = ""  # the line of source that the traceback prints
+
+
+class Clues(Struct, frozen=True, kw_only=True):
+    """What a failure shows."""
+
+    places: tuple[Place, ...] = ()  # innermost first
+    message: str = ""  # of the exceptions from the root, of native lines and usage errors
+    conditions: tuple[str, ...] = ()  # under which the engine raised it, as source
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing shows where it failed."""
+        return not self.places and not self.message
+
+
+def clues_of(judged: Judgement) -> Clues:
+    """Return the clues of the unexplained failures of a judgement; empty if the log shows no failure."""
+    incidents = judged.open or ((judged.consequence,) if judged.consequence else ())
+    if not incidents:
+        return Clues()
+    first = next((item for item in incidents[:_MOST_INCIDENTS] if item.frames), incidents[0])
+    texts = dict.fromkeys(text for item in incidents[:_MOST_INCIDENTS] for text in _texts(item))
+    version = judged.reading.facts.get("engine.version")
+    site = raise_site(first, str(version or ""))
+    return Clues(
+        places=tuple(_places(first)),
+        message="\n".join(texts)[:_MOST_CHARS],
+        conditions=site.conditions if site else (),
+    )
+
+
+def _texts(incident: Incident) -> Iterator[str]:
+    if incident.kind == "usage":
+        yield incident.lines[-1].text.strip()  # the lines above list every option
+    elif not incident.chain:
+        yield from (line.text.strip() for line in incident.lines if not FRAME.match(line.text))
+    for part in incident.chain:
+        if part.type:
+            yield f"{part.type}: {part.message.strip()}"
+
+
+def _places(incident: Incident) -> Iterator[Place]:
+    sources = _sources([line.text for line in incident.lines])
+    for frame in reversed(incident.frames):
+        inside = engine_path(frame)
+        yield Place(
+            file=inside or frame.file,
+            engine=bool(inside),
+            function=frame.function,
+            line=frame.line,
+            source=sources.get((frame.file, frame.line), ""),
+        )
+
+
+def _sources(texts: Sequence[str]) -> dict[tuple[str, int], str]:
+    """Return (file, line) of a frame → the line of source below it."""
+    sources: dict[tuple[str, int], str] = {}
+    for above, text in pairwise(texts):
+        frame = FRAME.match(above)
+        if frame and text.startswith("    ") and not FRAME.match(text):
+            sources[frame["file"], int(frame["line"])] = text.strip()
+    return sources

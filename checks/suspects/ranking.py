@@ -1,0 +1,181 @@
+"""Weigh each setting against the clues of a failure, and rank the suspects.
+
+The score of a setting is a sum of logarithmic weights, so evidence multiplies. A word or a reader counts by how rare it
+is in the engine: that a function reads `tp_size` tells little, that it reads `speculative_eagle_topk` much. A frame
+counts less the farther it is from the failure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from checks.engine.feature_map import FeatureMap, plain, words_of
+from checks.suspects.clues import Clues, Place
+from checks.suspects.settings import Setting
+from checks.vocabulary import Finding, Severity
+
+THRESHOLD = 1.5  # a lower score is less than one rare word in the message
+_MOST_PLACES = 14
+
+
+class Weighed(Struct, frozen=True, kw_only=True):
+    """A setting with its score and what speaks for it, the strongest first."""
+
+    setting: Setting
+    score: float
+    reasons: tuple[Reason, ...]
+
+
+class Reason(Struct, frozen=True, kw_only=True):
+    """One piece of evidence that a setting leads to the failure."""
+
+    weight: float
+    kind: str  # names value-quoted selects option-file reads source condition word value-word related foreseen
+    place: str = ""  # file:line of a frame
+    word: str = ""
+
+
+def rank(
+    settings: Iterable[Setting], clues: Clues, features: FeatureMap, findings: Iterable[Finding] = ()
+) -> list[Weighed]:
+    """Return the settings that something speaks for, the most suspicious first. Equal scores keep their order."""
+    scene = _Scene(clues, features)
+    foreseen = _by_subject(findings)
+    weighed = []
+    for setting in settings:
+        reasons = sorted(scene.reasons(setting, foreseen.get(setting.fact)), key=lambda reason: -reason.weight)
+        score = sum(reason.weight for reason in reasons) - _prior(setting)
+        if score >= THRESHOLD:
+            weighed.append(Weighed(setting=setting, score=score, reasons=tuple(reasons)))
+    return sorted(weighed, key=lambda item: -item.score)
+
+
+def _by_subject(findings: Iterable[Finding]) -> Mapping[str, Finding]:
+    worst: dict[str, Finding] = {}
+    for finding in findings:
+        if finding.severity is not Severity.INFO:
+            worst.setdefault(finding.subject, finding)
+    return worst
+
+
+def _prior(setting: Setting) -> float:
+    """Return what a setting that nearly every launch has must overcome."""
+    return 3.0 if setting.fact in _EVERYWHERE else 0.5 if setting.fact.startswith("model.") else 0.0
+
+
+_EVERYWHERE = frozenset({
+    "flag.model-path", "flag.host", "flag.port", "flag.trust-remote-code", "flag.served-model-name", "flag.log-level",
+    "flag.mem-fraction-static",
+})  # fmt: skip
+
+
+class _Scene:
+    """The clues in the forms that settings are searched in."""
+
+    def __init__(self, clues: Clues, features: FeatureMap) -> None:
+        self._features = features
+        self._places = clues.places[:_MOST_PLACES]
+        self._message = clues.message
+        self._conditions = " ".join(clues.conditions)
+        self._message_words = frozenset(map(stem, words_of(clues.message)))
+        self._plain = plain(clues.message)
+        self._depths = {id(place): 1 / (1 + 0.3 * depth) for depth, place in enumerate(self._places)}
+        self._place_words: dict[str, tuple[float, Place]] = {}
+        for place in self._places:
+            for word in (*words_of(_tail(place.file)), *words_of(place.function)):
+                self._place_words.setdefault(stem(word), (self._depths[id(place)], place))
+
+    def reasons(self, setting: Setting, finding: Finding | None) -> Iterator[Reason]:
+        """Yield everything that speaks for a setting."""
+        if finding is not None:
+            weight = 3.0 if finding.severity is Severity.ERROR else 1.0
+            yield Reason(weight=weight, kind="foreseen", word=finding.id)
+        yield from self._in_message(setting)
+        yield from self._in_places(setting)
+        yield from self._by_words(setting)
+
+    def _in_message(self, setting: Setting) -> Iterator[Reason]:
+        for name in sorted(setting.names, key=len, reverse=True):
+            if _has_word(self._message, name):
+                yield Reason(weight=6, kind="names", word=name)
+                break
+        condition = next((name for name in setting.attributes if _has_word(self._conditions, name.lstrip("$"))), "")
+        if condition:
+            yield Reason(weight=5, kind="condition", word=condition)
+        value = setting.value
+        path = setting.path
+        if len(path) > 3 and path in self._message:
+            yield Reason(weight=5, kind="value-quoted", word=path)
+        elif value.isdigit() and _has_word(self._message, value):
+            weight = 1.5 + 0.5 * len(value) if len(value) > 1 else 1.0 if len(self._message) < 200 else 0.0
+            yield Reason(weight=weight, kind="value-quoted", word=value)
+        elif len(setting.plain_value) > 3 and value not in ("true", "auto", "none") and not value.isdigit():
+            if _has_word(self._message, value):
+                yield Reason(weight=3, kind="value-quoted", word=value)
+            elif len(setting.plain_value) > 5 and setting.plain_value in self._plain:
+                yield Reason(weight=2, kind="value-quoted", word=value)
+
+    def _in_places(self, setting: Setting) -> Iterator[Reason]:
+        best: dict[str, Reason] = {}
+        for place in self._places:
+            for reason in self._at(setting, place):
+                if reason.kind not in best or best[reason.kind].weight < reason.weight:
+                    best[reason.kind] = reason
+        yield from best.values()
+
+    def _at(self, setting: Setting, place: Place) -> Iterator[Reason]:
+        depth, where = self._depths[id(place)], f"{place.file}:{place.line}"
+        used = next((name for name in setting.attributes if _has_word(place.source, name.lstrip("$"))), "")
+        if len(used) > 3:
+            yield Reason(weight=(4 if "_" in used else 2) * depth, kind="source", place=where)
+        if not place.engine:
+            return
+        values = self._features.values.get(place.file, frozenset())
+        if setting.chooses and setting.plain_value in values:
+            yield Reason(weight=6 * depth / len(values) ** 0.5, kind="selects", place=where, word=setting.value)
+        if not self._features.options.get(place.file, frozenset()).isdisjoint(setting.attributes):
+            yield Reason(weight=3 * depth, kind="option-file", place=where)
+        settings = self._features.settings_at(place.file, place.line, place.function)
+        read = next((name for name in setting.attributes if name in settings), "")
+        if read:
+            weight = 4 * depth * self._features.distinctness(read) / len(settings) ** 0.5
+            yield Reason(weight=weight, kind="reads", place=where)
+
+    def _by_words(self, setting: Setting) -> Iterator[Reason]:
+        yield from self._matched(setting.words, "word", 2.5)
+        yield from self._matched(setting.value_words, "value-word", 2.5)
+        yield from self._matched(setting.related, "related", 1.0)
+
+    def _matched(self, words: frozenset[str], kind: str, scale: float) -> Iterator[Reason]:
+        """Yield the words of a group in the message and in the frames; each counts by the share of the group it is."""
+        rarities = {word: self._features.rarity(word) for word in words}
+        whole = sum(rarities.values()) ** 0.5 if kind != "related" else 1.0
+        in_message = {word for word in words if stem(word) in self._message_words}
+        if in_message and whole:
+            total = min(sum(rarities[word] for word in in_message) / whole, 1.5)
+            yield Reason(weight=scale * total, kind=kind, word=max(in_message, key=lambda word: rarities[word]))
+        located = {word: self._place_words[stem(word)] for word in words if stem(word) in self._place_words}
+        if located and whole:
+            total = min(sum(rarities[word] * depth for word, (depth, _) in located.items()) / whole, 1.5)
+            word, (_, place) = max(located.items(), key=lambda item: rarities[item[0]] * item[1][0])
+            yield Reason(weight=scale * total, kind=kind, place=f"{place.file}:{place.line}", word=word)
+
+
+def stem(word: str) -> str:
+    """Return a word without the commonest endings, so that `graphs` is `graph` and `parallelism` is `parallel`."""
+    for ending in ("ization", "ism", "ing", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word[: -len(ending)]
+    return word
+
+
+def _has_word(text: str, word: str) -> bool:
+    return bool(text) and word in text and re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text) is not None
+
+
+def _tail(file: str) -> str:
+    """Return the last two parts of a path: folders far above it name the product, not the feature."""
+    return "/".join(file.rsplit("/", 2)[-2:]).removesuffix(".py")

@@ -1,0 +1,64 @@
+"""Suspect the package whose code raised the exception: its version may not be the one that the release needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from checks.catalog.conditions import Facts
+from checks.engine.feature_map import plain
+from checks.engine.flag_schema import FlagSchema
+from checks.suspects import attribution_wording as wording
+from checks.suspects.clues import Clues
+from checks.vocabulary import Remedy, Suspect
+
+_MISSING = re.compile(
+    r"cannot import name '\w+' from '([\w.]+)'|module '([\w.]+)' has no attribute|No module named '([\w.]+)'"
+)
+_INSTALLED = re.compile(r".*/(?:site|dist)-packages/([A-Za-z_]\w*)[/.]")
+# packages whose code calls others
+_GENERAL = frozenset({"torch", "uvicorn", "starlette", "fastapi", "sglang", "anyio", "uvloop"})
+
+
+def suspected_package(clues: Clues, facts: Facts, schema: FlagSchema) -> Suspect | None:
+    """Return the package that failed, with the version that the release requires; None if no package is suspected.
+
+    It is the package of the innermost frame, or the package on which the engine misses a name. A name that is missing
+    in the engine itself points to an installation of mixed versions.
+    """
+    first = next(iter(clues.places), None)
+    installed = _INSTALLED.match(first.file) if first and not first.engine else None
+    if first and installed and installed[1] not in _GENERAL:
+        return _suspect(installed[1], first.function, wording.in_package, facts, schema)
+    missing = _MISSING.search(clues.message)
+    name = missing and next(filter(None, missing.groups()), "").partition(".")[0]
+    if name:
+        return _suspect(name, missing[0] if missing else "", wording.missing_in_package, facts, schema)
+    return None
+
+
+def _suspect(name: str, what: str, reason: Callable[..., str], facts: Facts, schema: FlagSchema) -> Suspect:
+    required = _requirement(name, schema)
+    distribution = required.name if required else name.replace("_", "-")
+    version = str(facts.get(f"package.{distribution}") or "")
+    specifier = str(required.specifier) if required else f"=={schema.version}" if name == "sglang" else ""
+    return Suspect(
+        setting=f"package.{distribution}",
+        value=version,
+        reasons=(reason(what, distribution, specifier, version),),
+        experiments=(Remedy(require={distribution: specifier}),) if specifier else (),
+    )
+
+
+def _requirement(name: str, schema: FlagSchema) -> Requirement | None:
+    """Return the requirement of the release for an imported package: `flashinfer` is in `flashinfer-python`."""
+    for text in schema.requirements:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue
+        if plain(requirement.name) in (plain(name), f"{plain(name)}python") and requirement.specifier:
+            return requirement
+    return None
