@@ -12,13 +12,10 @@ import socket
 def stat_fields(pid):
     """Return the fields of /proc/PID/stat from `state` on; None when the process is gone.
 
-    The name before `state` is skipped because it may contain spaces and brackets.
+    The name before `state` is skipped because it may contain spaces, brackets and, as Linux cuts it after 15 bytes, a
+    part of a character.
     """
-    try:
-        with open("/proc/%d/stat" % pid) as handle:
-            return handle.read().rpartition(") ")[2].split()
-    except (OSError, ValueError):
-        return None
+    return slurp("/proc/%d/stat" % pid).rpartition(b") ")[2].decode("ascii", "replace").split() or None
 
 
 def start_time(pid):
@@ -158,8 +155,8 @@ def _has_open(pid, sockets):
 def describe(pid):
     """Return pid, shortened command line and, for a process of a run, the id of that run."""
     words = slurp("/proc/%d/cmdline" % pid).replace(b"\0", b" ").decode("utf-8", "replace").strip()
-    environ = slurp("/proc/%d/environ" % pid).split(b"\0")
-    runs = [entry.split(b"=", 1)[1].decode() for entry in environ if entry.startswith(b"SGLANG_LAUNCHER_RUN=")]
+    environ = slurp("/proc/%d/environ" % pid).decode("utf-8", "replace").split("\0")
+    runs = [entry.partition("=")[2] for entry in environ if entry.startswith("SGLANG_LAUNCHER_RUN=")]
     return {"pid": pid, "command": words[:160], "run": runs[0] if runs else ""}
 
 
