@@ -8,6 +8,7 @@ scheduler itself reports that it has none.
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
@@ -70,7 +71,7 @@ def scheduled(host, port):
         try:
             with opener.open(base + path, timeout=3) as reply:
                 return int(read(json.loads(reply.read())))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
             continue
     return None
 
