@@ -48,7 +48,11 @@ class EngineWarnings(logging.Handler):
         self.lines = []
 
     def emit(self, record):
-        self.lines.append(record.getMessage()[:500])
+        try:
+            text = record.getMessage()
+        except Exception:  # arguments that do not fit the text; other handlers report that and go on
+            text = str(record.msg)
+        self.lines.append(text[:500])
 
 
 def resolve(engine, argv, warnings):

@@ -6,6 +6,7 @@ a slow network is never reported as a missing one. Part of `host_facts`.
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import socket
@@ -60,6 +61,6 @@ def gated(url):
     try:
         with opener.open(url, timeout=HUB_SECONDS) as answer:
             record = json.loads(answer.read(4 << 20).decode("utf-8", "replace"))
-    except (OSError, ValueError):
+    except (OSError, http.client.HTTPException, ValueError):
         return None
     return bool(record["gated"]) if isinstance(record, dict) and "gated" in record else None

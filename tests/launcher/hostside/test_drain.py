@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,8 +24,11 @@ def report(number: int = 1, rids: str = "'d5e1'") -> str:
 
 
 @contextmanager
-def scheduler(pages: Mapping[str, bytes], declared: int = 0) -> Iterator[int]:
+def scheduler(pages: Mapping[str, bytes], declared: int = 0, host: str = HOST) -> Iterator[int]:
     """A server with these pages. `declared` bytes are announced in addition to those that are sent."""
+
+    class Server(ThreadingHTTPServer):
+        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
 
     class Pages(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -37,7 +41,7 @@ def scheduler(pages: Mapping[str, bytes], declared: int = 0) -> Iterator[int]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer((HOST, 0), Pages)
+    server = Server((host, 0), Pages)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
@@ -123,6 +127,12 @@ def test_older_releases_report_their_ranks_one_by_one() -> None:
         assert scheduled(HOST, port) == 3
 
 
+@pytest.mark.skipif(not socket.has_ipv6, reason="needs IPv6")
+def test_an_ipv6_address_is_put_in_brackets() -> None:
+    with scheduler(BUSY, host="::1") as port:
+        assert scheduled("::1", port) == scheduled("::", port) == 2
+
+
 @pytest.mark.parametrize("address", ["0.0.0.0", ""])
 def test_a_server_that_listens_everywhere_is_asked_on_loopback(address: str) -> None:
     with scheduler(BUSY) as port:
@@ -147,7 +157,6 @@ def test_a_server_that_is_gone_is_unknown() -> None:
     with scheduler({}) as port:
         pass
     assert scheduled(HOST, port) is None
-    assert scheduled("::1", port) is None
 
 
 def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
