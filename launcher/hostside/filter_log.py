@@ -61,12 +61,14 @@ def around_words(path, args, selected):
                 for row in before:
                     kept.add(*row)
                 before.clear()
-                following = args["follow"]
+                following = args["follow"] + 1  # the hit counts as well
                 new_record = False
             else:
                 dropped += 1
-        following = 0 if new_record else max(0, following - 1)
+        if new_record:
+            following = 0
         if following:
+            following -= 1
             kept.add(number, line[:MOST_CHARS])
             continue
         if new_record:
