@@ -29,10 +29,15 @@ def main(args):
         if note:
             notes.append(note)
         if rows is not None:
-            chosen = [row for row in rows if args["since"] <= row[0] <= args["until"] and KEEP.search(row[1])]
-            lines = ["[%s] kernel: %s" % (stamp(at), text) for at, text in chosen[-MOST:]]
+            lines = explaining(rows, args["since"], args["until"])
             return {"source": source.__name__[5:], "lines": lines, "notes": notes, "oom_kills": oom_kills()}
     return {"source": "", "lines": [], "notes": notes, "oom_kills": oom_kills()}
+
+
+def explaining(rows, since, until):
+    """Return, as lines, the latest messages of a period that may explain the end of a process."""
+    chosen = [row for row in rows if since <= row[0] <= until and KEEP.search(row[1])]
+    return ["[%s] kernel: %s" % (stamp(at), text) for at, text in chosen[-MOST:]]
 
 
 def from_kmsg(since):
