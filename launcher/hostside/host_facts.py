@@ -30,11 +30,14 @@ GPU_FIELDS = (
 )
 CANDIDATES = ("python3", "python", "~/venv/bin/python", "~/.venv/bin/python", "~/sglang/bin/python",
               "/opt/venv/bin/python", "/opt/sglang/bin/python", "/sgl-workspace/venv/bin/python")  # fmt: skip
-# Variables that an engine on this host inherits and rules test; none may contain a secret (HF_HUB_TOKEN, MC_HOST_x).
+# Variables that an engine on this host inherits and rules test, except secrets, known by name as in `launcher.secrets`.
 ENGINE_VARIABLES = (
     "SGLANG_", "SGL_", "NCCL_", "CUDA_", "TORCH_", "TRITON_", "LD_", "FLASHINFER_", "GLOO_", "NVSHMEM_", "PYTORCH_",
     "MC_FORCE_", "HF_HUB_OFFLINE", "HF_ENDPOINT",
 )  # fmt: skip
+SECRET_NAME = re.compile(
+    r"(?:\A|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|APIKEY|(?:API|ACCESS|PRIVATE|AUTH)_KEY)\Z", re.IGNORECASE
+)
 # Run by the engine's interpreter: its installed packages, the folder of sglang, the CUDA version torch was built for.
 ENGINE_LOOK = r"""
 import importlib.metadata as m, importlib.util as u, json, os, re, sys, sysconfig
@@ -118,9 +121,10 @@ def host(args):
                    "nproc": limit(resource.RLIMIT_NPROC)},
         "in_container": os.path.exists("/.dockerenv") or os.path.exists("/run/.containerenv"),
         "rdma_devices": sorted(listed("/sys/class/infiniband")),
-        "proxies": {k: v for k, v in os.environ.items() if k.lower() in ("http_proxy", "https_proxy", "all_proxy", "no_proxy")},
+        "proxies": {k: re.sub(r"(\w+://)?.*@", r"\1•••@", v) for k, v in os.environ.items()
+                    if k.lower() in ("http_proxy", "https_proxy", "all_proxy", "no_proxy")},
         "hf_token": bool(os.environ.get("HF_TOKEN")) or os.path.exists(os.path.expanduser("~/.cache/huggingface/token")),
-        "env": {k: v for k, v in os.environ.items() if k.startswith(ENGINE_VARIABLES)},
+        "env": {k: v for k, v in os.environ.items() if k.startswith(ENGINE_VARIABLES) and not SECRET_NAME.search(k)},
     }  # fmt: skip
 
 
