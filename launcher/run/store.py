@@ -79,11 +79,13 @@ class Run(Struct, frozen=True, kw_only=True):
             out.write(json.dumps(event, ensure_ascii=False) + "\n")
 
     def events(self) -> list[dict[str, Any]]:
-        """Return the events of every complete line of events.jsonl."""
+        """Return the events of every complete line of events.jsonl; a killed launcher may leave an incomplete one."""
+        events = []
         with suppress(FileNotFoundError):
-            lines = (self.folder / "events.jsonl").read_text().splitlines()
-            return [json.loads(line) for line in lines if line.endswith("}")]
-        return []
+            for line in (self.folder / "events.jsonl").read_text().split("\n"):  # an event may quote other line breaks
+                with suppress(ValueError):
+                    events.append(json.loads(line))
+        return events
 
     @property
     def info(self) -> dict[str, Any]:
@@ -129,7 +131,7 @@ class RunStore:
         if text == "last" and runs:
             return runs[0]
         matches = [run for run in runs if run.id == text] or [
-            run for run in runs if run.id.startswith(text) or run.id.endswith(text)
+            run for run in runs if text and (run.id.startswith(text) or run.id.endswith(text))
         ]
         if len(matches) == 1:
             return matches[0]
