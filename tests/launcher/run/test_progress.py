@@ -1,7 +1,7 @@
 """The state machine: lines, samples and time in, events out. No clock, no sleeping."""
 
-from launcher.run.collector import classify, fraction_of
-from launcher.run.events import Event, Exited, PhaseEntered, Progress, Resumed, Stalled
+from launcher.run.collector import classify
+from launcher.run.events import Exited, PhaseEntered, Progress, Resumed, Stalled
 from launcher.run.frames import Ended, Sample
 from launcher.run.progress import PhaseLimits, Watch, ended, line, sample, tick
 
@@ -68,18 +68,3 @@ def test_the_end_of_the_process_is_an_event() -> None:
     state, events = ended(watch(), Ended("exited", 137), 4.0)
     assert events == [Exited(at=4.0, state="exited", code=137)]
     assert state.ended is not None
-
-
-def test_percentages_are_read_from_progress_bars() -> None:
-    assert fraction_of("Loading shards:  45%|####") == 0.45
-    assert fraction_of("100% Completed | 4/4") == 1.0
-    assert fraction_of("token usage: 0.5") is None
-
-
-def test_events_are_read_back_unchanged() -> None:
-    from launcher.run.events import Ready, from_json, to_json
-
-    every: list[Event] = [Exited(at=1.0, state="exited", code=2), PhaseEntered(at=0.1, phase="args", title="x")]
-    assert [from_json(to_json(event)) for event in every] == every
-    assert from_json({"event": "FromTheFuture", "at": 1}) is None
-    assert isinstance(from_json(to_json(Ready(at=1.0, evidence=("a",)))), Ready)
