@@ -131,7 +131,7 @@ def fraction_of(text: str) -> float | None:
     """Return the fraction (0..1) in a tqdm bar or a shard counter, `45%|` or `45% Completed`; else None."""
     head, percent, _ = text.partition("%")
     digits = head[-3:].strip().rpartition(" ")[2]
-    return int(digits) / 100 if percent and digits.isdigit() and int(digits) <= 100 else None
+    return int(digits) / 100 if percent and digits.isdecimal() and int(digits) <= 100 else None
 
 
 def _limits() -> Mapping[str, progress.PhaseLimits]:
