@@ -44,7 +44,7 @@ def has_ended(collector: Collector) -> bool:
 
 
 def test_log_lines_become_phases_and_the_end_of_the_process_an_event(start_run: Start) -> None:
-    run = start_run(f"echo '[2026-11-29 12:00:00] {WEIGHTS}'; printf 'key hunter22 and \\377'; exit 9")
+    run = start_run(f"printf 'key hunter22 and \\377\\n[2026-11-29 12:00:00] {WEIGHTS}'; exit 9")
     seen: list[Collector] = []
 
     def ended(collector: Collector) -> bool:
@@ -78,7 +78,14 @@ class Silent(LocalTransport):
 
 def test_a_lost_link_that_is_restored_is_an_event_and_not_the_end(start_run: Start) -> None:
     run = start_run("echo one; exit 0")
-    events = collect(run, Silent(1), has_ended)
+    reasons: list[str] = []
+
+    def ended(collector: Collector) -> bool:
+        reasons.append(collector.link_lost)
+        return has_ended(collector)
+
+    events = collect(run, Silent(1), ended)
+    assert set(reasons) == {""}
     assert [event.reason for event in events if isinstance(event, LinkLost)] == ["no route"]
     assert run.run.log.read_text() == "one\n"
 
@@ -119,6 +126,7 @@ def test_a_start_that_is_missing_or_ahead_of_this_clock_is_now(started: object, 
         ("Loading shards:  45%|####", 0.45),
         ("100% Completed | 4/4", 1.0),
         ("0%|", 0.0),
+        ("at 5% of x", 0.05),
         ("progress:7%", None),
         ("token usage: 0.5", None),
         ("٤٥%|", 0.45),

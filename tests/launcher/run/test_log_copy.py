@@ -39,6 +39,10 @@ def test_any_pieces_give_the_same_lines_and_the_same_copy(run: Run, sizes: list[
     assert copy.offset == len(LOG)
 
 
+def test_a_progress_bar_is_copied_as_it_grows(run: Run) -> None:
+    assert LogCopy(run, Masker()).feed(LogBytes(b" 10%\r 20%\r 3", 0)) == [" 10%", " 20%"]
+
+
 def test_a_secret_is_masked_wherever_a_piece_ends(run: Run) -> None:
     copy = LogCopy(run, Masker(["sk-very-secret"]))
     assert copy.feed(LogBytes(b"key sk-very", 0)) == []
