@@ -6,10 +6,14 @@ A Transport only reports an exit code; this module turns a non-zero code or unre
 from __future__ import annotations
 
 import json
+import re
+from contextlib import suppress
 from typing import Any
 
 from launcher.errors import HostCommandFailed
 from launcher.transport.base import Command, Transport
+
+_FIRST_OR_LINE = re.compile(r"\A[^\[{]*[\[{]|^[\[{]", re.MULTILINE)
 
 
 def output(transport: Transport, command: Command) -> bytes:
@@ -24,14 +28,17 @@ def output(transport: Transport, command: Command) -> bytes:
 
 
 def document(transport: Transport, command: Command, data: bytes) -> Any:
-    """Return the JSON document at the end of `data`, skipping what a login shell printed. Raises HostCommandFailed."""
+    """Return the JSON document at the end of `data`, skipping what a login shell printed. Raises HostCommandFailed.
+
+    It begins at the first bracket, or at a later one that begins a line, as a greeting may contain brackets.
+    """
     text = data.decode("utf-8", "replace")
-    try:
-        return json.loads(text[min(index for index in (text.find("{"), text.find("[")) if index >= 0) :])
-    except ValueError as error:
-        raise HostCommandFailed(
-            f"`{command.label}` on `{transport.name}` printed {text[:200]!r} instead of JSON", where=transport.name
-        ) from error
+    for start in _FIRST_OR_LINE.finditer(text):
+        with suppress(ValueError):
+            return json.loads(text[start.end() - 1 :])
+    raise HostCommandFailed(
+        f"`{command.label}` on `{transport.name}` printed {text[:200]!r} instead of JSON", where=transport.name
+    )
 
 
 def ask(transport: Transport, command: Command) -> Any:

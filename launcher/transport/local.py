@@ -69,7 +69,7 @@ class LocalTransport:
             stream = socket.create_connection((host, port), timeout)
         except (ConnectionRefusedError, TimeoutError):
             raise
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # UnicodeError: a name that IDNA cannot encode
             raise HostUnreachable(f"cannot connect to {host}:{port}: {error}", where=self._name) from error
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return stream
