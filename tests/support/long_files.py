@@ -24,7 +24,6 @@ LONG_FILES = frozenset(
         "tests/launcher/transport/test_contract.py",
         "tests/launcher/transport/test_recorded.py",
         "tests/launcher/transport/test_run_contract.py",
-        "tests/launcher/transport/test_ssh_connect.py",
         "tests/launcher/transport/test_ssh_faults.py",
     }
 )

@@ -7,6 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from launcher.transport.target import SshTarget
+from tests.support.ssh_logins import target_of
+from tests.support.sshd import Sshd
+
 
 @pytest.fixture
 def unused_port() -> Iterator[int]:
@@ -14,3 +18,9 @@ def unused_port() -> Iterator[int]:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         yield holder.getsockname()[1]
+
+
+@pytest.fixture
+def target(sshd_server: Sshd) -> SshTarget:
+    """The shared sshd."""
+    return target_of(sshd_server)

@@ -1,57 +1,29 @@
-"""Logging in: host keys, keys and agents, jump hosts, busy servers. Tested with real sshds."""
+"""Making a connection: host keys, jump hosts, busy servers and the socket below, with real sshds."""
 
 from __future__ import annotations
 
-import getpass
-import os
 import socket
-import subprocess
+import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import paramiko
 import pytest
 from msgspec.structs import replace
 
 from launcher.clock import SystemClock
 from launcher.errors import HostUnreachable
-from launcher.transport.base import Command
 from launcher.transport.ssh import SshTransport
 from launcher.transport.ssh_config import SshRequest, resolve_target
-from launcher.transport.ssh_dial import Timing, unreachable
+from launcher.transport.ssh_dial import Connection, Timing, dial, unreachable
 from launcher.transport.target import SshTarget, parse_destination
 from tests.support import sshd
+from tests.support.ssh_logins import ECHO, can_log_in, login_error, target_of
 from tests.support.sshd import Sshd
 
+pytestmark = pytest.mark.sshd
 StartSshd = Callable[..., Sshd]
-ECHO = Command(argv=("echo", "in"), label="test")
-
-
-@pytest.fixture
-def target(sshd_server: Sshd) -> SshTarget:
-    return target_of(sshd_server)
-
-
-def target_of(server: Sshd) -> SshTarget:
-    return resolve_target(SshRequest(destination=parse_destination(server.alias)), config=server.config)
-
-
-def can_log_in(target: SshTarget, timing: Timing | None = None) -> bool:
-    transport = SshTransport(target, timing=timing)
-    try:
-        return transport.run(ECHO).stdout == b"in\n"
-    finally:
-        transport.close()
-
-
-def login_error(target: SshTarget, timing: Timing | None = None) -> HostUnreachable:
-    transport = SshTransport(target, timing=timing)
-    with pytest.raises(HostUnreachable) as caught:
-        transport.run(ECHO)
-    transport.close()
-    assert caught.value.where == target.name
-    return caught.value
 
 
 def with_known_hosts(target: SshTarget, directory: Path, *lines: str) -> SshTarget:
@@ -127,80 +99,6 @@ def test_rsa_host_key_is_matched_by_its_plain_type(start_sshd: StartSshd, tmp_pa
     assert can_log_in(with_known_hosts(target_of(server), tmp_path, f"{server.known_hosts_name} {key}"))
 
 
-# --- client keys
-
-
-def test_agent_with_many_keys_does_not_prevent_the_identity_file(target: SshTarget, tmp_path: Path) -> None:
-    keys = [_new_key(tmp_path / f"agent{number}") for number in range(8)]
-    with _agent(tmp_path, *keys) as agent:
-        assert can_log_in(replace(target, identity_agent=agent, identities_only=False))
-
-
-def test_agent_key_is_used_without_an_identity_file(target: SshTarget, sshd_server: Sshd, tmp_path: Path) -> None:
-    with _agent(tmp_path, sshd_server.client_key) as agent:
-        assert can_log_in(replace(target, identity_agent=agent, identity_files=(), identities_only=False))
-
-
-def test_too_many_wrong_agent_keys_are_reported(target: SshTarget, tmp_path: Path) -> None:
-    keys = [_new_key(tmp_path / f"agent{number}") for number in range(8)]
-    with _agent(tmp_path, *keys) as agent:
-        error = login_error(replace(target, identity_agent=agent, identity_files=(), identities_only=False))
-    assert "MaxAuthTries" in error.message
-    assert "IdentityFile" in error.message
-
-
-def test_identities_only_excludes_agent_keys(target: SshTarget, sshd_server: Sshd, tmp_path: Path) -> None:
-    with _agent(tmp_path, sshd_server.client_key) as agent:
-        assert "no key" in login_error(replace(target, identity_agent=agent, identity_files=())).message
-
-
-def test_protected_key_without_an_agent_recommends_ssh_add(target: SshTarget, tmp_path: Path) -> None:
-    locked = _new_key(tmp_path / "locked", "-N", "secret")
-    assert f"ssh-add {locked}" in login_error(replace(target, identity_files=(locked,))).message
-
-
-def test_protected_key_in_the_agent_is_used(target: SshTarget, sshd_server: Sshd, tmp_path: Path) -> None:
-    locked = tmp_path / "locked"
-    locked.write_bytes(sshd_server.client_key.read_bytes())
-    locked.chmod(0o600)
-    locked.with_suffix(".pub").write_bytes(sshd_server.client_key.with_suffix(".pub").read_bytes())
-    with _agent(tmp_path, sshd_server.client_key) as agent:
-        subprocess.run(["ssh-keygen", "-q", "-p", "-N", "secret", "-f", str(locked)], check=True, capture_output=True)
-        assert can_log_in(replace(target, identity_files=(locked,), identity_agent=agent))
-
-
-def test_wrong_keys_before_the_right_one_do_not_matter(target: SshTarget, sshd_server: Sshd, tmp_path: Path) -> None:
-    broken = tmp_path / "broken"
-    broken.write_text("not a key\n")
-    files = (tmp_path / "missing", broken, _new_key(tmp_path / "wrong"), sshd_server.client_key)
-    assert can_log_in(replace(target, identity_files=files))
-
-
-def test_every_rejected_key_is_listed(target: SshTarget, tmp_path: Path) -> None:
-    broken = tmp_path / "broken"
-    broken.write_text("not a key\n")
-    error = login_error(replace(target, identity_files=(broken, _new_key(tmp_path / "wrong"))))
-    assert f"{broken}: unreadable" in error.message
-    assert f"{tmp_path / 'wrong'}: rejected" in error.message
-    assert error.hint.startswith("ssh -v")
-
-
-def test_server_that_requires_a_password_is_reported(start_sshd: StartSshd) -> None:
-    server = start_sshd("pw", "PubkeyAuthentication no", "PasswordAuthentication yes")
-    error = login_error(target_of(server))
-    assert "password" in error.message
-    assert "ssh-copy-id" in error.hint
-
-
-def test_key_with_a_certificate_is_accepted(start_sshd: StartSshd, tmp_path: Path) -> None:
-    ca = _new_key(tmp_path / "ca")
-    server = start_sshd("ca", f"TrustedUserCAKeys {ca}.pub", "AuthorizedKeysFile none")
-    mine = _new_key(tmp_path / "mine")
-    sign = ["ssh-keygen", "-q", "-s", str(ca), "-I", "test", "-n", getpass.getuser(), f"{mine}.pub"]
-    subprocess.run(sign, check=True, capture_output=True)
-    assert can_log_in(replace(target_of(server), identity_files=(mine,)))
-
-
 # --- jump hosts and proxies
 
 
@@ -258,21 +156,6 @@ def test_name_without_an_address_is_reported(target: SshTarget) -> None:
 # --- busy servers
 
 
-def test_twenty_concurrent_commands_share_ten_sessions(ssh_transport: SshTransport) -> None:
-    command = Command(argv=("sh", "-c", "sleep 0.1; echo $1", "sh", "x"), label="test")
-    with ThreadPoolExecutor(20) as pool:
-        results = list(pool.map(ssh_transport.run, [command] * 20))
-    assert [result.stdout for result in results] == [b"x\n"] * 20
-
-
-def test_commands_wait_for_a_server_with_few_sessions(start_sshd: StartSshd) -> None:
-    transport = SshTransport(target_of(start_sshd("narrow", "MaxSessions 2")))
-    with ThreadPoolExecutor(6) as pool:
-        results = list(pool.map(transport.run, [ECHO] * 6))
-    transport.close()
-    assert [result.stdout for result in results] == [b"in\n"] * 6
-
-
 def test_busy_server_is_retried(start_sshd: StartSshd) -> None:
     server = start_sshd("busy", "MaxStartups 2:100:2")
     occupants = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2)]
@@ -289,6 +172,75 @@ def test_server_that_stays_busy_is_reported(start_sshd: StartSshd) -> None:
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         assert connection.recv(4) == b"SSH-"
         assert "before the login" in login_error(target_of(server), Timing(attempts=2)).message
+
+
+@pytest.fixture
+def connection(sshd_server: Sshd) -> Iterator[Connection]:
+    opened = dial(target_of(sshd_server), Timing(), SystemClock())
+    yield opened
+    opened.close()
+
+
+# --- the connection below
+
+
+def socket_of(connection: Connection) -> socket.socket:
+    tcp = connection.transport.sock
+    assert isinstance(tcp, socket.socket)
+    return tcp
+
+
+def test_small_packets_are_sent_without_delay(connection: Connection) -> None:
+    assert socket_of(connection).getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_kernel_drops_a_dead_peer(connection: Connection) -> None:
+    assert socket_of(connection).getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 15_000
+    assert socket_of(connection).getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+
+
+def test_our_connections_never_rekey_and_other_connections_still_do(connection: Connection) -> None:
+    packetizer = connection.transport.packetizer
+    assert (packetizer.REKEY_BYTES, packetizer.REKEY_PACKETS) == (1 << 45, 1 << 45)
+    assert paramiko.packet.Packetizer.REKEY_BYTES < 1 << 45
+
+
+def test_port_that_accepts_and_sends_nothing_is_an_error(sshd_server: Sshd) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        target = replace(target_of(sshd_server), port=listener.getsockname()[1])
+        with pytest.raises(HostUnreachable, match="before the login"):
+            SshTransport(target, timing=Timing(connect=0.3)).open()
+
+
+def test_port_with_another_protocol_is_an_error(sshd_server: Sshd) -> None:
+    with _answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
+        target = replace(target_of(sshd_server), port=port)
+        with pytest.raises(HostUnreachable, match="before the login"):
+            SshTransport(target, timing=Timing(connect=2, attempts=1)).open()
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (None, "was closed by the other side"),
+        (EOFError(), "was closed by the other side"),
+        (TimeoutError(), "did not answer"),
+        (ConnectionRefusedError(), "no sshd is listening there"),
+        (OSError("No route to host"), "failed: No route to host"),
+    ],
+)
+def test_every_error_of_a_connection_names_the_host_and_a_command_that_helps(
+    target: SshTarget, error: BaseException | None, words: str
+) -> None:
+    reported = unreachable(target, error)
+    assert words in reported.message
+    assert f"{target.address}:{target.port}" in reported.message
+    assert (reported.where, reported.hint) == (target.name, target.command())
+
+
+def test_an_error_that_is_worded_already_is_kept(target: SshTarget) -> None:
+    error = HostUnreachable("worded")
+    assert unreachable(target, error) is error
 
 
 class OccupantsLeave(SystemClock):
@@ -318,22 +270,21 @@ while data := server.recv(65536):
 """
 
 
-def _new_key(path: Path, *options: str) -> Path:
-    sshd.keygen(path, *options)
-    return path
-
-
 @contextmanager
-def _agent(directory: Path, *keys: Path) -> Iterator[str]:
-    """Start an ssh-agent that contains the keys; yields the path of its socket."""
-    path = str(directory / "agent")
-    process = subprocess.Popen(["ssh-agent", "-D", "-a", path], stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.readline()  # it prints its socket once it listens
-    try:
-        adding = ["ssh-add", "-q", *map(str, keys)]
-        subprocess.run(adding, env={**os.environ, "SSH_AUTH_SOCK": path}, check=True, stdin=subprocess.DEVNULL)
-        yield path
-    finally:
-        process.terminate()
-        process.wait()
+def _answering(data: bytes, *, then_close: bool = True) -> Iterator[int]:
+    """Open a port that sends these bytes to its first connection."""
+    done = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            peer, _ = listener.accept()
+            with peer:
+                peer.sendall(data)
+                if not then_close:
+                    done.wait(30)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listener.getsockname()[1]
+        done.set()
+        thread.join(5)
