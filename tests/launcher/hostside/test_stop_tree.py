@@ -112,7 +112,6 @@ def test_a_signal_to_a_process_that_is_gone_is_ignored() -> None:
     stop_tree.send_signal(process.pid, 15)
 
 
-@pytest.mark.slow
 def test_a_port_that_stays_taken_is_reported(start_run: Start) -> None:
     run = start_run("exit 0")
     run.until((run.folder / "rc").exists)
