@@ -11,7 +11,7 @@ LONG_FILES = frozenset(
         "tests/docs/test_expect_keys.py",
         "tests/docs/test_gate_keys.py",
         "tests/launcher/cli/test_import_budget.py",
-        "tests/launcher/cli/test_validate_command.py",
+        "tests/launcher/cli/test_validate.py",
         "tests/launcher/cli/test_wording_decides_nothing.py",
         "tests/launcher/flows/diagnose/test_host_evidence.py",
         "tests/launcher/flows/gate/test_judge_change.py",

@@ -1,4 +1,4 @@
-"""`launch validate` and `launch baseline` as they are typed, against the stand-in server."""
+"""`launch validate` as it is typed, against the stand-in server."""
 
 from __future__ import annotations
 
@@ -14,45 +14,12 @@ from typing import Any, ClassVar
 
 import pytest
 
-from checks.vocabulary import Outcome
-from launcher.cli import app, profile
-from launcher.cli.exits import of_validation
-from launcher.flows.launch.launch import LaunchOutcome
 from launcher.plan.launch_plan import LaunchPlan
 from launcher.run.state import State
 from launcher.run.store import Run, RunStore
+from tests.support.command_line import Cli
 from tests.support.fake_server import serving
 from tests.support.ports import free_port
-from tests.support.validating import run as validated
-
-
-class Cli:
-    """Runs command lines with a separate state folder."""
-
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder, self._capsys = folder, capsys
-
-    def __call__(self, *words: str) -> tuple[int, str, str]:
-        code = app.run("launch", app.LAUNCH, words)
-        shown = self._capsys.readouterr()
-        return code, shown.out, shown.err
-
-    def run(self, **changes: Any) -> Run:
-        """Store a run with a validation of the suite `standard`, and return it."""
-        from checks.after.validation import as_dict
-
-        run = RunStore().create("p", datetime.now(UTC))
-        run.update(state="validated", profile="p", host="local")
-        validation, _ = validated(*changes.pop("faults", ()), suite="standard", expect={"skip": ["abort"]})
-        run.write("validation", as_dict(validation))
-        return run
-
-
-@pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Cli]:
-    monkeypatch.setenv("SGLANG_LAUNCHER_STATE", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
-    yield Cli(tmp_path, capsys)
 
 
 def test_a_server_at_any_address_is_validated_with_report_and_soak(cli: Cli) -> None:
@@ -99,21 +66,6 @@ def test_invalid_options_are_refused_before_any_request(cli: Cli, words: tuple[s
     assert requests == []
 
 
-def test_a_validation_is_saved_shown_and_compared(cli: Cli) -> None:
-    first, second = cli.run(), cli.run(faults=("greedy-moved",))
-    code, out, _ = cli("baseline", "save", first.id, "prod", "--in", "repo")
-    assert (code, out) == (0, "prod: repo/baselines/prod.json\n")
-    assert cli("baseline", "save", first.id, "mine")[0] == 0
-    assert "mine" in cli("baseline", "show")[1]
-    assert "accuracy-word-problems" in cli("baseline", "show", "mine")[1]
-    assert json.loads(cli("baseline", "show", "mine", "--json")[1])["run"] == first.id
-    code, out, _ = cli("baseline", "compare", second.id, "mine", "--json")
-    comparison = json.loads(out)
-    assert {item["id"]: item["outcome"] for item in comparison["verdicts"]}["greedy-baseline"] == "fail"
-    assert (code, comparison["outcome"], comparison["baseline"]) == (1, "fail", "mine")
-    assert "greedy-baseline" in cli("baseline", "compare", second.id, first.id)[1]
-
-
 def test_a_server_is_compared_with_a_saved_baseline(cli: Cli) -> None:
     cli("baseline", "save", cli.run().id, "prod")
     words = ("--suite", "standard", "--baseline", "prod", "--json")
@@ -121,15 +73,6 @@ def test_a_server_is_compared_with_a_saved_baseline(cli: Cli) -> None:
         code, out, _ = cli("validate", f"http://127.0.0.1:{port}", *words)
     assert code == 1
     assert {item["id"]: item["outcome"] for item in json.loads(out)["verdicts"]}["greedy-baseline"] == "fail"
-
-
-@pytest.mark.parametrize(
-    "words", [("sav",), ("save", "x"), ("compare", "x"), ("show", "a", "b"), ("show", "nothing"), ("save", "x", "y")]
-)
-def test_invalid_arguments_of_baseline_are_refused(cli: Cli, words: tuple[str, ...]) -> None:
-    code, _, err = cli("baseline", *words)
-    assert code == 2
-    assert err.startswith("launch: ")
 
 
 KEY = "sk-only-for-this-test"
@@ -261,39 +204,6 @@ def test_the_server_s_own_reason_for_a_refusal_is_in_the_verdict(cli: Cli) -> No
     with serving(max_req_input_len=2) as (port, _):
         code, out, _ = cli("validate", f"http://127.0.0.1:{port}")
     assert (code, "HTTP 400: The input (8 tokens) is longer than the model's context length" in out) == (1, True), out
-
-
-def test_a_launch_reports_its_verdict_as_a_page(cli: Cli) -> None:
-    validation, _ = validated("bangs")
-    run = RunStore().create("p", datetime.now(UTC))
-    run.update(profile="p", host="gpu-box")
-    outcome = LaunchOutcome(run=run, state=State.VALIDATED, reason="", validation=validation)
-    profile.write_report(outcome, cli.folder / "report.html")
-    page = (cli.folder / "report.html").read_text()
-    assert ("gpu-box" in page, 'class="fail"' in page) == (True, True)
-
-
-def test_a_launch_that_was_not_validated_leaves_no_report_and_says_so(
-    cli: Cli, capsys: pytest.CaptureFixture[str]
-) -> None:
-    profile.write_report(LaunchOutcome(run=None, state=State.REFUSED, reason=""), cli.folder / "report.html")
-    assert "report.html` was not written" in capsys.readouterr().err
-    assert not (cli.folder / "report.html").exists()
-
-
-@pytest.mark.parametrize(
-    "words", [("--html", "no/such/folder/r.html"), ("--html", "r.html", "--dry-run"), ("--html", "r.html", "--detach")]
-)
-def test_a_report_that_cannot_be_written_is_refused_before_the_launch(cli: Cli, words: tuple[str, ...]) -> None:
-    code, _, err = cli("profile", "smollm2-135m-cpu", "--host", "local", *words)
-    assert (code, "--html" in err) == (2, True), err
-
-
-@pytest.mark.parametrize(
-    ("outcome", "code"), [("pass", 0), ("fail", 1), ("error", 1), ("inconclusive", 5), ("skip", 5)]
-)
-def test_exit_codes_of_a_verdict(outcome: str, code: int) -> None:
-    assert of_validation(Outcome(outcome)) == code
 
 
 def test_an_address_without_a_server_is_exit_1(cli: Cli) -> None:

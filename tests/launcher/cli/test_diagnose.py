@@ -1,17 +1,15 @@
 """`diagnose log` as it is typed: exit codes, output for terminal, pipe and issue, and --apply."""
 
 import json
-import os
-import pty
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from checks.vocabulary import Remedy
 from launcher.cli.app import DIAGNOSE, run
-from launcher.profile.resolve import resolve
+from launcher.cli.diagnose import remedy_json
+from tests.support.command_line import on_a_terminal
 from tests.support.paths import CORPUS
 
 KEYS = {
@@ -66,29 +64,9 @@ def test_facts_of_the_caller_override_the_log(capsys: pytest.CaptureFixture[str]
 NEXTN = CORPUS / "0.5.11-h200" / "nextn-nobuf.log"
 
 
-def on_a_terminal(*words: str) -> str:
-    """Return what the command prints to a terminal, colours included."""
-    reader, terminal = pty.openpty()
-    code = [sys.executable, "-m", "launcher.cli.diagnose", "log", *words]
-    process = subprocess.Popen(code, stdout=terminal, env={**os.environ, "TERM": "xterm", "COLUMNS": "300"})
-    os.close(terminal)
-    printed = b""
-    while True:
-        try:
-            chunk = os.read(reader, 65_536)
-        except OSError:  # the other end is closed
-            break
-        if not chunk:
-            break
-        printed += chunk
-    os.close(reader)
-    process.wait()
-    return printed.decode()
-
-
 def test_a_terminal_and_a_pipe_show_the_same_rows(capsys: pytest.CaptureFixture[str]) -> None:
     _, plain = diagnose(capsys, str(NEXTN), "--engine", "0.5.11")
-    coloured = on_a_terminal(str(NEXTN), "--engine", "0.5.11")
+    coloured = on_a_terminal("diagnose", "log", str(NEXTN), "--engine", "0.5.11")
     assert "\x1b[" in coloured and "\x1b[" not in plain
     bare = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
     assert re.sub(r"[\s:]+", "", bare) == re.sub(r"[\s:]+", "", plain)
@@ -118,16 +96,6 @@ def profile(folder: Path) -> Path:
     return path
 
 
-def test_a_remedy_is_written_next_to_the_profile(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    path = profile(tmp_path / "mine")
-    words = (str(NEXTN), "--engine", "0.5.11", "--profile", str(path), "--apply", "nextn-buffered")
-    assert diagnose(capsys, *words)[0] == 1
-    written = resolve("nextn-buffered", [tmp_path / "mine"])
-    assert written.flags["mamba-scheduler-strategy"].value == "extra_buffer"
-    assert written.flags["speculative-algorithm"].value == "NEXTN"
-    assert diagnose(capsys, *words)[0] == 2  # an existing file is never overwritten
-
-
 def test_apply_without_a_profile_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert diagnose(capsys, str(NEXTN), "--apply", "x")[0] == 2
 
@@ -137,3 +105,27 @@ def test_flags_of_the_profile_are_facts_of_the_diagnosis(capsys: pytest.CaptureF
     (tmp_path / "other.json").write_text(json.dumps({"engine_version": "0.5.11"}))
     code, out = diagnose(capsys, str(NEXTN), "--profile", str(path), "--facts", str(tmp_path / "other.json"), "--json")
     assert code == 1 and json.loads(out)["engine"] == "0.5.11"
+
+
+@pytest.mark.parametrize(
+    ("remedy", "install", "run", "require", "inspect"),
+    [
+        (Remedy(text="Get it.", run="apt-get install gcc"), "apt-get install gcc", "apt-get install gcc", {}, None),
+        (
+            Remedy(text="Get it.", require={"torch": "==2.9.1", "ninja": ""}),
+            'pip install "torch==2.9.1" ninja',
+            None,
+            {"torch": "==2.9.1", "ninja": ""},
+            None,
+        ),
+        (Remedy(text="Look.", inspect="nvidia-smi"), None, None, {}, "nvidia-smi"),
+        (Remedy(text="x"), None, None, {}, None),
+    ],
+)
+def test_json_keeps_install_next_to_the_three_kinds(
+    remedy: Remedy, install: str | None, run: str | None, require: dict[str, str], inspect: str | None
+) -> None:
+    document = remedy_json(remedy)
+    assert {key: document[key] for key in ("install", "run", "require", "inspect")} == {
+        "install": install, "run": run, "require": require, "inspect": inspect,
+    }  # fmt: skip
