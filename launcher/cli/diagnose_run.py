@@ -17,7 +17,7 @@ from launcher.cli.diagnose_view import markdown, show
 from launcher.cli.exits import Exit, of_diagnosis
 from launcher.cli.options import HostsFile, connected, host_of
 from launcher.cli.trace_option import Trace, traced_entry
-from launcher.errors import HostUnreachable, RunNotFound
+from launcher.errors import HostUnreachable, RunNotFound, UsageError
 from launcher.run.state import State
 from launcher.run.store import Run, RunStore
 
@@ -73,9 +73,10 @@ def run(
         chosen = RunStore().find(name)
         evidence = _evidence(chosen, hosts_file, kernel=host_evidence, remote=remote)
         return explain(chosen, as_json=as_json, as_markdown=as_markdown, apply=apply, evidence=evidence, item=item)
-    from launcher.gate.evidence_bundle import (
-        opened,
-    )  # only a bundle pays for importing tar, gzip and digests
+    if remote or host_evidence:
+        option = "--remote" if remote else "--host-evidence"
+        raise UsageError(f"{option} cannot be combined with a bundle, which is judged as it is", hint=f"drop {option}")
+    from launcher.gate.evidence_bundle import opened  # only a bundle pays for importing tar, gzip and digests
 
     with opened(Path(name)) as chosen:
         return explain(chosen, as_json=as_json, as_markdown=as_markdown, apply=apply, item=item)
@@ -94,7 +95,7 @@ def explain(
     from launcher.flows.diagnose.run_diagnosis import NO_EVIDENCE, diagnose_run, has_log
 
     if not has_log(chosen) and not (evidence and evidence.log):
-        return _without_log(chosen, item)
+        return _without_log(chosen, item, as_json=as_json)
     diagnosis = diagnose_run(chosen, evidence or NO_EVIDENCE)
     traced = _traced(chosen, evidence or NO_EVIDENCE, diagnosis, item)
     if as_json:
@@ -148,12 +149,16 @@ def _evidence(chosen: Run, hosts_file: Path | None, *, kernel: bool, remote: boo
         return HostEvidence(notes=(f"host not reached ({error.message}); this is judged from the local log copy",))
 
 
-def _without_log(chosen: Run, item: Entry | None) -> int:
-    info = chosen.info
-    sys.stdout.write(f"{chosen.id} is {info.get('state')}: {info.get('reason') or 'it has no log'}\n")
-    for finding in chosen.read("findings") or []:
-        sys.stdout.write(f"  {finding['severity']} {finding['id']}: {finding['message']}\n")
-    if item is not None:
+def _without_log(chosen: Run, item: Entry | None, *, as_json: bool) -> int:
+    info, findings = chosen.info, chosen.read("findings") or []
+    reason = info.get("reason") or "it has no log"
+    if as_json:
+        shown = {"run": chosen.id, "cause": None, "state": chosen.state, "reason": reason, "findings": findings}
+        sys.stdout.write(json.dumps({**shown, **({"trace": None} if item else {})}, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(f"{chosen.id} is {chosen.state}: {reason}\n")
+        sys.stdout.write("".join(f"  {part['severity']} {part['id']}: {part['message']}\n" for part in findings))
+    if item is not None and not as_json:
         command = f"launch check {info.get('profile')} --host {info.get('host')} --trace {item.id}"
         sys.stdout.write(f"  no log to trace {item.id} in; trace it before the launch instead: `{command}`\n")
     return Exit.REFUSED if chosen.state is State.REFUSED else Exit.INCONCLUSIVE
