@@ -6,7 +6,7 @@ import pytest
 
 from checks.reference.pages import remedy_line
 from checks.vocabulary import Diagnosis, Evidence, LogVerdict, Match, Remedy, Role
-from launcher.cli.diagnose_view import markdown, plain, remedy_text, rows
+from launcher.cli.diagnose_view import markdown, plain, remedy_text, rows, show
 
 RUN = Remedy(text="Get it.", run="apt-get install gcc")
 REQUIRE = Remedy(text="Get it.", require={"torch": "==2.9.1", "ninja": ""})
@@ -70,6 +70,11 @@ def test_evidence_follows_the_cause_with_line_rank_and_time() -> None:
     shown = [plain(row) for row in rows(NAMED)]
     assert shown[0].startswith("cause      bad-cause: It broke.")
     assert shown[1].strip() == "line 1 TP0 noon: line of log 1"
+
+
+def test_a_pipe_receives_one_line_for_each_row(capsys: pytest.CaptureFixture[str]) -> None:
+    show(NAMED, subject="run [x]")
+    assert capsys.readouterr().out.splitlines() == [plain(row) for row in rows(NAMED, subject="run [x]")]
 
 
 @pytest.mark.parametrize("label", ["", "symptom", "ruled out"])

@@ -106,6 +106,18 @@ def test_a_run_without_a_stored_profile_is_patched_as_the_remedy_says(cli: Cli) 
     assert "tp" not in resolve("new", [cli.folder / "profiles"]).flags
 
 
+def test_nothing_is_removed_from_a_profile_that_sets_nothing(cli: Cli) -> None:
+    run = stored("chat")
+    run.write("profile", {"name": "chat"})
+    with pytest.raises(UsageError, match="no remedy of this cause"):
+        write_patched(run, diagnosed(Remedy(unset=("tp",), unset_env=("OLD",))), "new")
+
+
+def test_the_folder_of_profiles_is_created(cli: Cli) -> None:
+    write_patched(stored("chat"), diagnosed(Remedy(set={"dtype": "auto"})), "team/new")
+    assert (cli.folder / "profiles" / "team" / "new.yaml").exists()
+
+
 def test_an_existing_profile_is_never_changed(cli: Cli) -> None:
     run = launched(cli.folder / "profiles")
     before = (cli.folder / "profiles" / "chat.yaml").read_text()

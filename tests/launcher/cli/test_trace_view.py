@@ -1,18 +1,20 @@
-"""`--trace`: printed for people and as JSON; it never changes a verdict or an exit code."""
+"""The printed form of `--trace`, for people and as JSON; it never changes a verdict or an exit code."""
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from checks.before.rule_trace import RuleTrace, TracedRule
+from checks.catalog.conditions import Step
+from checks.during.trace import CauseTrace, TracedPattern, TracedText
+from checks.vocabulary import Role, Severity
 from launcher.cli.app import DIAGNOSE, LAUNCH, run
-from tests.support.bench import FAKE_ENGINE
-from tests.support.gate_repo import FACTS
+from launcher.cli.trace_view import Known, cause_document, cause_rows, plain_row, rule_document, rule_rows, write
 from tests.support.paths import CORPUS
 
 NEXTN = str(CORPUS / "0.5.11-h200" / "nextn-nobuf.log")
@@ -29,7 +31,6 @@ RULE = "trtllm-moe-on-sm120"
 @pytest.fixture
 def profile(tmp_path: Path) -> str:
     (tmp_path / "p.yaml").write_text(PROFILE)
-    (tmp_path / "facts.json").write_text(json.dumps(FACTS))
     return str(tmp_path / "p.yaml")
 
 
@@ -84,49 +85,6 @@ def test_a_trace_changes_neither_findings_nor_exit_code(
     assert "trace" not in json.loads(plain)
 
 
-def test_recorded_facts_name_their_file_and_the_program(profile: str, capsys: pytest.CaptureFixture[str]) -> None:
-    facts = str(Path(profile).with_name("facts.json"))
-    _, out, _ = launch(capsys, profile, "--facts", facts, "--json", "--trace", "kernel-package-below-minimum")
-    rules = json.loads(out)["trace"]["rules"]
-    origins = {step["origin"] for rule in rules for step in steps(rule["condition"]).values()}
-    assert any("checks/facts/derived/kernels.py" in text for text in origins)
-    _, out, _ = launch(capsys, profile, "--facts", facts, "--json", "--trace", "memlock-limit-too-low")
-    step = steps(json.loads(out)["trace"]["rules"][0]["condition"])["host.memlock_limited"]
-    assert (step["known"], step["holds"]) == (False, None)
-    assert step["origin"].startswith("unknown: it was not measured; checks/facts/derived/host.py measures it when ")
-
-
-def test_a_case_file_gives_its_facts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    case = tmp_path / "case.json"
-    case.write_text(json.dumps({"engine": "0.5.9", "host": {"process_limit": 100}}))
-    _, out, _ = launch(capsys, "--case", str(case), "--trace", "thread-creation-blocked")
-    assert f"host.process_limit is at least 1 — 100, given in {case}" in out
-
-
-def test_a_fact_of_a_live_host_names_host_and_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    cache = tmp_path / "cache"
-    cache.write_text("a file where a folder should be")
-    hosts = {"local": {"python": sys.executable, "work_dir": str(tmp_path), "env": {"PYTHONPATH": str(FAKE_ENGINE)}}}
-    (tmp_path / "hosts.yaml").write_text(json.dumps({"hosts": hosts}))
-    path = tmp_path / "p.yaml"
-    path.write_text(f"model: {{path: {tmp_path}}}\nflags: {{device: cpu}}\nenv: {{TRITON_CACHE_DIR: {cache}}}\n")
-    words = [str(path), "--host", "local", "--hosts-file", str(tmp_path / "hosts.yaml"), "--fast"]
-    code, out, _ = launch(capsys, *words, "--json", "--trace", "triton-cache-unusable")
-    document = json.loads(out)
-    step = steps(document["trace"]["rules"][0]["condition"])["host.triton_cache_writable"]
-    assert (step["value"], step["holds"]) == (False, True)
-    assert step["origin"] == "read from local by launcher/hostside/host_facts.py"
-    assert code == 2 and "triton-cache-unusable" in {item["id"] for item in document["findings"]}
-
-
-@pytest.mark.parametrize("words", [["check", "x.yaml"], ["log", NEXTN], ["run", "last"], ["last-crash"]])
-def test_an_unknown_id_is_refused_with_a_suggestion(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    table = LAUNCH if words[0] == "check" else DIAGNOSE
-    assert run("launch" if words[0] == "check" else "diagnose", table, [*words, "--trace", "trtllm-moe-on-sm12"]) == 2
-    shown = capsys.readouterr()
-    assert "did you mean `trtllm-moe-on-sm120`" in shown.err and shown.out == ""
-
-
 def test_a_log_shows_its_patterns_with_lines(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = diagnose(capsys, "log", NEXTN, "--trace", "speculation-without-extra-buffer")
     assert code == 1
@@ -156,21 +114,98 @@ def test_facts_of_the_caller_override_those_of_a_log_and_name_their_file(
     assert shown["model.hybrid"]["origin"] == "derived by checks/facts/derived/model_families.py"
 
 
-def test_a_trace_in_markdown_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert diagnose(capsys, "log", NEXTN, "--markdown", "--trace", RULE)[0] == 2
+KNOWN = Known(facts={"flag.tp-size": "2", "flag.long": "x" * 500}, sources={"flag.": "set in p.yaml:1:1"})
+NESTED = Step(
+    word="all",
+    holds=None,
+    steps=(
+        Step(word="equals", name="flag.tp-size", operand="2", value="2", holds=True),
+        Step(word="any", holds=None, steps=(Step(word="equals", name="host.x", operand=1, known=False, holds=None),)),
+        Step(word="equals", name="flag.long", operand="y", value="x" * 500, holds=False),
+    ),
+)
 
 
-def test_a_run_is_traced_with_its_recorded_facts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "run"
-    folder.mkdir()
-    (folder / "run.json").write_text(json.dumps({"id": "r1", "state": "crashed", "profile": "p", "host": "h"}))
-    (folder / "launch.json").write_text(json.dumps({"engine": "0.5.11", "flags": {"speculative-algorithm": "NEXTN"}}))
-    (folder / "server.log").write_bytes(Path(NEXTN).read_bytes())
-    monkeypatch.setenv("SGLANG_LAUNCHER_STATE", str(tmp_path))
-    code, out, _ = diagnose(capsys, "run", str(folder), "--json", "--trace", "prefix-hit-restores-wrong-state")
-    document = json.loads(out)["trace"]
-    assert code == 1 and document["release"] == "0.5.11" and document["winner"] == "speculation-without-extra-buffer"
-    shown = steps(document["patterns"][0]["condition"])
-    assert shown["launch.speculative"]["value"] is True
+def rules(*, applies: bool = True, release: str = "0.5.23") -> RuleTrace:
+    rule = TracedRule(number=1, severity=Severity.ERROR, message="m", engine=">=0.5", applies=applies, condition=NESTED)
+    return RuleTrace(
+        id="c", release=release, engine="<0.6", applies=applies, rules=(rule,), fired=0, sentence="It did not fire."
+    )
+
+
+def patterns(*texts: TracedText, line: int = 0, speaks: bool = False, role: Role = Role.CAUSE) -> CauseTrace:
+    pattern = TracedPattern(
+        number=1, weight="usual", yields_to=("other",), engine=(">=0.5", ""), applies=False, texts=texts,
+        condition=None, line=line, speaks=speaks, reason="",
+    )  # fmt: skip
+    return CauseTrace(
+        id="c", role=role, release="", patterns=(pattern,), fired=speaks, winner="", sentence="It did not fire."
+    )
+
+
+def test_inner_conditions_are_indented_and_unknown_is_a_word_of_its_own() -> None:
+    lines = [plain_row(row) for row in rule_rows(rules(), KNOWN)]
+    assert lines[1].startswith("rule 1     unknown  error, SGLang >=0.5: m")
+    assert lines[2] == "  yes      flag.tp-size is 2 — 2, set in p.yaml:1:1"
+    assert lines[3] == "  unknown  any:"
+    assert lines[4].startswith("  unknown    host.x is 1 — unknown: ")
+    assert lines[-1] == "result     It did not fire."
+
+
+def test_a_pipe_receives_one_line_for_each_row(capsys: pytest.CaptureFixture[str]) -> None:
+    write(rule_rows(rules(), KNOWN))
+    assert capsys.readouterr().out.splitlines() == [plain_row(row) for row in rule_rows(rules(), KNOWN)]
+
+
+def test_a_value_that_fills_the_screen_is_cut_in_rows_and_whole_in_json() -> None:
+    assert max(len(plain_row(row)) for row in rule_rows(rules(), KNOWN)) < 250
+    steps = rule_document(rules(), KNOWN)["rules"][0]["condition"]["steps"]
+    assert steps[2]["value"] == "x" * 500
+
+
+def test_a_release_that_a_rule_excludes_is_named_as_such() -> None:
+    excluded = [row.text for row in rule_rows(rules(applies=False), KNOWN)]
+    assert ["excludes this release" in text for text in excluded[:2]] == [True, True]
+    assert not any("excludes this release" in row.text for row in rule_rows(rules(), KNOWN))
+
+
+def test_an_unknown_release_is_said_to_be_unknown() -> None:
+    assert "judged for an unknown release" in next(rule_rows(rules(release=""), KNOWN)).text
+    assert next(cause_rows(patterns(), KNOWN)).text == "c (cause), unknown SGLang release"
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines", "row"),
+    [
+        ("all", (3, 9), "yes      all `x`: line 3, 9"),
+        ("all", (), "no       all `x`: on no line"),
+        ("without", (), "yes      without `x`: on no line"),
+        ("without", (4,), "no       without `x`: line 4"),
+    ],
+)
+def test_a_text_that_must_be_absent_holds_where_it_is_not(kind: str, lines: tuple[int, ...], row: str) -> None:
+    text = TracedText(kind=kind, regex="x", lines=lines)
+    assert [plain_row(item).strip() for item in cause_rows(patterns(text), KNOWN)][2] == row
+
+
+@pytest.mark.parametrize(
+    ("line", "speaks", "words"), [(7, True, "fires on line 7"), (0, True, "fires"), (0, False, "does not fire")]
+)
+def test_a_pattern_says_where_it_fires(line: int, speaks: bool, words: str) -> None:
+    row = list(cause_rows(patterns(line=line, speaks=speaks), KNOWN))[1]
+    assert row.text == f"weight usual, yields to other, SGLang >=0.5, which excludes this release, {words}"
+
+
+def test_json_has_every_field_of_a_pattern() -> None:
+    text = TracedText(kind="all", regex="x", lines=(3,))
+    document = cause_document(patterns(text, line=3, speaks=True), KNOWN)
+    [pattern] = document["patterns"]
+    assert (document["role"], document["fired"], document["release"]) == ("cause", True, "")
+    assert pattern["texts"] == [{"kind": "all", "regex": "x", "lines": [3]}]
+    assert (pattern["condition"], pattern["engine"], pattern["line"]) == (None, [">=0.5", ""], 3)
+
+
+def test_json_keeps_null_for_what_is_undecided() -> None:
+    rule = rule_document(rules(), KNOWN)["rules"][0]
+    unknown = rule["condition"]["steps"][1]["steps"][0]
+    assert (rule["holds"], unknown["holds"], unknown["known"]) == (None, None, False)
