@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from checks.after.probes.expectations import ExpectError
 from checks.catalog.yaml_reader import YamlError
@@ -41,16 +42,25 @@ def release() -> str:
 
 
 def _internal_error(error: Exception, program: str, words: Sequence[str]) -> int:
-    folder = default_root() / "reports"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{program}.txt"
     lines = [
         f"sglang-launcher {release()}, Python {platform.python_version()}, {platform.platform()}",
         f"{program} {' '.join(words)}",
         "".join(traceback.format_exception(error)),
     ]
-    path.write_text(Masker()("\n".join(lines)))
-    sys.stderr.write(
-        f"{program}: internal error: {type(error).__name__}: {error}\n  report with the traceback: {path}\n"
-    )
+    text, mask = "\n".join(lines), Masker()
+    sys.stderr.write(mask(f"{program}: internal error: {type(error).__name__}: {error}\n"))
+    try:
+        path = _written(mask(text), program)
+    except OSError as unwritten:
+        sys.stderr.write(f"  no report was written ({unwritten}); it would contain:\n{mask(text)}")
+        return Exit.BUG
+    sys.stderr.write(f"  report with the traceback: {path}\n")
     return Exit.BUG
+
+
+def _written(text: str, program: str) -> Path:
+    folder = default_root() / "reports"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{program}.txt"
+    path.write_text(text, "utf-8", "backslashreplace")  # words that are not UTF-8 reach Python as lone surrogates
+    return path
