@@ -63,8 +63,8 @@ def runs_table(runs: Iterable[Run], now: float) -> Table:
         table.add_column(name, no_wrap=name != "profile")
     for run in runs:
         info = run.info
-        cells = (str(info.get(key, "")) for key in ("profile", "host", "engine"))
-        table.add_row(run.id, state_text(info), *cells, age(now - float(info.get("created", now))))
+        cells = (escape(str(info.get(key, ""))) for key in ("profile", "host", "engine"))
+        table.add_row(escape(run.id), state_text(info), *cells, age(now - float(info.get("created", now))))
     return table
 
 
