@@ -57,7 +57,7 @@ def lines(profile: Profile, resolved: bool) -> list[str]:
         rows.append((f"expect: {json.dumps(dict(profile.expect))}", ""))
     if not resolved:
         return [left for left, _ in rows]
-    width = min(64, max(len(left) for left, _ in rows if left[0] == " ") if len(rows) > 1 else 0)
+    width = min(64, max((len(left) for left, _ in rows if left[0] == " "), default=0))
     return [f"{left:<{width}}  # {right}" if right else left for left, right in rows]
 
 
