@@ -11,11 +11,11 @@ import typer
 
 from checks.before.upgrade import Change, diff, diff_for
 from checks.engine.flag_schema import Flag, FlagSchema, available, load
-from launcher.cli.options import HostName, HostsFile, Json, ProfilesFolder, connected, host_of
+from launcher.cli.options import HostName, HostsFile, Json, ProfilesFolder, connected, host_of, release
 from launcher.errors import UsageError
 from launcher.profile.resolve import resolve, search_path
 
-ACTIONS = {"list": 0, "show": 1, "diff": 2, "capture": 0}  # action → required arguments
+ACTIONS = {"list": (0, 0), "show": (1, 2), "diff": (2, 2), "capture": (0, 0)}  # action → least and most arguments
 _USAGE = {
     "list": "launch engines list",
     "show": "launch engines show VERSION [FLAG]",
@@ -40,15 +40,17 @@ def main(
     arguments = words or []
     if action not in ACTIONS:
         raise UsageError(f"unknown action `launch engines {action}`", hint=f"use one of: {', '.join(ACTIONS)}")
-    if len(arguments) < ACTIONS[action]:
-        raise UsageError(f"`launch engines {action}` needs more arguments", hint=_USAGE[action])
+    least, most = ACTIONS[action]
+    if not least <= len(arguments) <= most:
+        raise UsageError(f"wrong number of arguments for `launch engines {action}`", hint=_USAGE[action])
     match action:
         case "list":
             return _list(as_json)
         case "show":
-            return _show(load(arguments[0]), arguments[1] if len(arguments) > 1 else "", as_json)
+            return _show(load(release(arguments[0])), arguments[1] if len(arguments) > 1 else "", as_json)
         case "diff":
-            return _diff(load(arguments[0]), load(arguments[1]), profile, profiles, as_json)
+            old, new = (load(release(text)) for text in arguments)
+            return _diff(old, new, profile, profiles, as_json)
         case _:
             return _capture(host, wheel, hosts_file)
 
