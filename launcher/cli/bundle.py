@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from launcher.cli.options import check_output
 from launcher.gate.evidence_bundle import SUFFIX, write
 from launcher.run.store import RunStore
 
@@ -19,6 +20,7 @@ def main(
     ] = None,
 ) -> int:
     """Pack a run into one archive without secrets; `launch replay` and `diagnose run` open it."""
+    check_output("--out", out, creates_folders=True)
     run = RunStore().find(name)
     path = write(run, out or Path(f"{run.id}{SUFFIX}"))
     sys.stdout.write(f"{path}\n")

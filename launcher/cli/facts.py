@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from launcher.cli.options import HostName, HostsFile, ProfilesFolder, connected, host_of
+from launcher.cli.options import HostName, HostsFile, ProfilesFolder, check_output, connected, host_of
 from launcher.flows.launch.prepare import look
 from launcher.profile.file import Profile
 from launcher.profile.resolve import resolve, search_path
@@ -25,6 +25,7 @@ def main(
     hosts_file: HostsFile = None,
 ) -> int:
     """Capture the facts of a host as JSON, e.g. for `launch check --facts`."""
+    check_output("--out", out)
     where = host_of(host, hosts_file)
     about = resolve(profile, search_path(profiles)) if profile else Profile(name="", path="")
     with connected(where) as transport:

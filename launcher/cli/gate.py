@@ -15,7 +15,7 @@ import typer
 
 from checks.catalog.yaml_reader import YamlError
 from launcher.cli.exits import Exit
-from launcher.cli.options import HostName, HostsFile, Json
+from launcher.cli.options import HostName, HostsFile, Json, check_output
 
 if TYPE_CHECKING:
     from launcher.flows.gate.judge_change import Request
@@ -44,13 +44,14 @@ def main(
     """Judge a change of profiles as CI does: static checks, recorded runs, a trial on a host."""
     from launcher.flows.gate.judge_change import Request, check_tier
 
+    outputs = _checked({"junit": junit, "sarif": sarif, "codequality": codequality, "markdown": markdown})
     request = Request(root=repo, base=base, tier=check_tier(tier), everything=everything, only=tuple(profiles or ()))
     try:
         report = _judged(request, host, hosts_file, bundles)
     except YamlError as error:
         _annotate_policy(error)
         raise
-    _write(report, {"junit": junit, "sarif": sarif, "codequality": codequality, "markdown": markdown})
+    _write(report, outputs)
     _annotate_github(report)
     if as_json:
         from launcher.gate.outputs.document import document
@@ -61,6 +62,12 @@ def main(
 
         sys.stdout.write("".join(f"{line}\n" for line in lines(report)))
     return {"pass": Exit.OK, "fail": Exit.BAD}.get(report.verdict, Exit.INCONCLUSIVE)
+
+
+def _checked(outputs: dict[str, Path | None]) -> dict[str, Path | None]:
+    for name, path in outputs.items():
+        check_output(f"--{name}", path, creates_folders=True)
+    return outputs
 
 
 def _judged(request: Request, host: str, hosts_file: Path | None, bundles: Path | None) -> Report:

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from pathlib import Path
 from typing import Any
-
-from launcher.errors import UsageError
 
 LEVELS = ("alive", "ready", "correct", "good enough")
 _STYLE = """
@@ -27,16 +24,6 @@ ol.ladder li.reached { border-color: var(--pass); color: inherit; } ol.ladder li
 pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0; font-size: 13px; }
 summary { cursor: pointer; color: var(--dim); } footer { margin-top: 2rem; color: var(--dim); font-size: 13px; }
 """
-
-
-def check_place(report: Path | None) -> None:
-    """Check before hours of work that the report can be written to this path. Raises UsageError if it cannot."""
-    if report is None:
-        return
-    if report.is_dir():
-        raise UsageError(f"--html `{report}` is a folder", hint=f"name a file, e.g. --html {report}/report.html")
-    if not (folder := report.resolve().parent).is_dir():
-        raise UsageError(f"--html `{report}`: its folder does not exist", hint=f"mkdir -p {folder}")
 
 
 def page(validation: Mapping[str, Any], about: Mapping[str, str], baseline: str = "") -> str:

@@ -74,3 +74,17 @@ def seconds_of(option: str, text: str) -> float:
         return duration(text) if text else 0.0
     except ExpectError as error:
         raise UsageError(f"{option}: {error}") from error
+
+
+def check_output(option: str, path: Path | None, *, creates_folders: bool = False) -> None:
+    """Check before hours of work that a file can be written to this path. Raises UsageError if it cannot."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise UsageError(f"{option} `{path}` is a folder", hint=f"name a file in it: {option} {path}/NAME")
+    folder = path.resolve().parent
+    if creates_folders:
+        folder = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not folder.is_dir():
+        problem = f"`{folder}` is a file, not a folder" if folder.exists() else "its folder does not exist"
+        raise UsageError(f"{option} `{path}`: {problem}", hint="" if folder.exists() else f"mkdir -p {folder}")

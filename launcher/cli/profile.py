@@ -25,6 +25,7 @@ from launcher.cli.options import (
     Report,
     Sets,
     Unsets,
+    check_output,
     host_of,
     seconds_of,
 )
@@ -54,7 +55,7 @@ def main(
     as_json: Json = False,
 ) -> int:
     """Check, start, watch and validate a profile on a host."""
-    html.check_place(report)
+    check_output("--html", report)
     if report is not None and (dry_run or no_validate or detach):
         raise UsageError("--html needs a validation: drop --dry-run, --no-validate or --detach")
     profile = override(resolve(name, search_path(profiles)), sets or [], unsets or [], envs or [])

@@ -23,7 +23,7 @@ from checks.after.validation import Level, Validation, as_dict
 from checks.catalog.yaml_reader import did_you_mean
 from launcher.cli import html, render, screen
 from launcher.cli.exits import of_validation
-from launcher.cli.options import HostsFile, Json, Report, connected, host_of, seconds_of
+from launcher.cli.options import HostsFile, Json, Report, check_output, connected, host_of, seconds_of
 from launcher.client.endpoint import Endpoint, api_key
 from launcher.client.server_info import identify_server
 from launcher.clock import SystemClock
@@ -91,7 +91,7 @@ def main(
     seconds_of("--soak", soak)
     if suite and suite not in SUITES:
         raise UsageError(f"unknown suite `{suite}`", hint=did_you_mean(suite, SUITES))
-    html.check_place(report)
+    check_output("--html", report)
     overrides = Overrides(suite=suite, baseline=baseline, soak=soak, deeper=tuple(deeper or ()))
     access = ServerAccess(key_env=key_env, against=against, against_key_env=against_key_env, quiet=as_json)
     if target.startswith(("http://", "https://")):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.cli.options import connected, host_of, release, seconds_of
+from launcher.cli.options import check_output, connected, host_of, release, seconds_of
 from launcher.errors import ProfileError, UsageError
 from launcher.transport.base import Command
 from launcher.transport.inventory import Host
@@ -71,3 +71,34 @@ def test_a_connection_is_closed_whatever_happens(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(error), connected(Host(name="local")):
         raise error
     assert closed == ["local"]
+
+
+@pytest.mark.parametrize("creates", [True, False])
+def test_a_place_that_can_be_written_is_accepted(tmp_path: Path, creates: bool) -> None:
+    (tmp_path / "old").write_text("is replaced")
+    for path in (None, tmp_path / "new", tmp_path / "old"):
+        check_output("--out", path, creates_folders=creates)
+    check_output("--out", tmp_path / "a" / "b" / "new", creates_folders=True)
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize(
+    ("place", "creates"),
+    [("folder", False), ("folder", True), ("a/new", False), ("file/new", False), ("file/a/new", True)],
+)
+def test_a_place_that_cannot_be_written_is_refused_with_its_option(tmp_path: Path, place: str, creates: bool) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="--out") as refused:
+        check_output("--out", tmp_path / place, creates_folders=creates)
+    assert place in str(refused.value)
+
+
+def test_a_missing_folder_is_refused_with_the_command_that_creates_it(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as refused:
+        check_output("--out", tmp_path / "a" / "new")
+    assert refused.value.hint == f"mkdir -p {tmp_path / 'a'}"
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="is a file") as refused:
+        check_output("--out", tmp_path / "file" / "new")
+    assert refused.value.hint == ""
