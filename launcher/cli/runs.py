@@ -15,7 +15,7 @@ from launcher.run.store import RunStore
 
 
 def main(
-    count: Annotated[int, typer.Option("--count", "-n", help="number of runs to list")] = 20,
+    count: Annotated[int, typer.Option("--count", "-n", min=0, help="number of runs to list")] = 20,
     host: Annotated[str, typer.Option("--host", "-H", help="only runs on this host")] = "",
     as_json: Json = False,
 ) -> int:
