@@ -10,9 +10,12 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from checks.vocabulary import LogVerdict
 from launcher.cli import render
 from launcher.cli.options import HostsFile, Json
 from launcher.run.store import Run, RunStore
+
+_WITHOUT_FAILURE = (LogVerdict.HEALTHY, LogVerdict.STOPPED, LogVerdict.STARTING)
 
 
 def main(
@@ -48,7 +51,7 @@ def _refresh(run: Run, hosts_file: Path | None) -> None:
 
 def _show(run: Run) -> None:
     console, info, plan = render.out(), run.info, run.read("plan") or {}
-    console.print(f"[bold]run[/]      {run.id}  [dim]{run.folder}[/]")
+    console.print(f"[bold]run[/]      {escape(run.id)}  [dim]{escape(str(run.folder))}[/]")
     console.print(f"[bold]state[/]    {render.state_text(info)}  {escape(str(info.get('reason', '')))}")
     profile = f"{info.get('profile')} ({info.get('digest')}) on {info.get('host')}, SGLang {info.get('engine')}"
     console.print(f"[bold]profile[/]  {escape(profile)}")
@@ -61,7 +64,8 @@ def _show(run: Run) -> None:
         console.print(f"{event.get('at', 0):8.1f}s {event['event']}: {details[:200]}", markup=False)
     diagnosis, validation = run.read("diagnosis"), run.read("validation")
     if diagnosis:
-        console.print(f"[bold]cause[/]    {diagnosis.get('cause') or 'unknown'}: {escape(diagnosis.get('sentence'))}")
+        cause = diagnosis.get("cause") or ("none" if diagnosis.get("verdict") in _WITHOUT_FAILURE else "unknown")
+        console.print(f"[bold]cause[/]    {cause}: {escape(diagnosis.get('sentence', ''))}")
     if validation:
         console.print(f"[bold]verdict[/]  {escape(validation['summary'])}")
         for verdict in validation["verdicts"]:

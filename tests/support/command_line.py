@@ -7,6 +7,8 @@ import os
 import pty
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -75,6 +77,12 @@ def stored(profile: str = "p", *, minute: int = 0, log: str = "", **info: Any) -
     if log:
         run.log.write_text(log)
     return run
+
+
+def until(happened: Callable[[], bool]) -> None:
+    """Wait for another process."""
+    while not happened():
+        time.sleep(0.01)
 
 
 def stand_in(folder: Path) -> None:
