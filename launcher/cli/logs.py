@@ -43,11 +43,9 @@ def _follow(tail: Tail, copy: LogCopy) -> int:
     while True:
         match tail.next(1.0):
             case LogBytes() as piece:
-                for line in copy.feed(piece):
-                    sys.stdout.write(line + "\n")
-                sys.stdout.flush()
+                _print(copy.feed(piece))
             case Ended() as end:
-                sys.stdout.write("".join(line + "\n" for line in copy.finish()))
+                _print(copy.finish())
                 sys.stderr.write(f"{end.state}, exit code {end.code}\n")
                 return 0
             case Lost(final=True) as lost:
@@ -55,3 +53,9 @@ def _follow(tail: Tail, copy: LogCopy) -> int:
                 return 4
             case _:
                 pass
+
+
+def _print(lines: list[str]) -> None:
+    """Print lines of the log as the bytes they are: a log need not be UTF-8."""
+    sys.stdout.buffer.write("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
+    sys.stdout.buffer.flush()
