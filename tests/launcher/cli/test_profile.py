@@ -27,8 +27,9 @@ def test_a_launch_reports_its_verdict_as_a_page(cli: Cli) -> None:
 def test_a_launch_that_was_not_validated_leaves_no_report_and_says_so(
     cli: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    profile.write_report(LaunchOutcome(run=None, state=State.REFUSED, reason=""), cli.folder / "report.html")
-    assert "report.html` was not written" in capsys.readouterr().err
+    for run in (None, stored()):
+        profile.write_report(LaunchOutcome(run=run, state=State.REFUSED, reason=""), cli.folder / "report.html")
+        assert "report.html` was not written" in capsys.readouterr().err
     assert not (cli.folder / "report.html").exists()
 
 
@@ -83,11 +84,14 @@ def test_json_is_the_only_output_of_a_launch(engine: Cli) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_that_answers_nonsense_is_a_failed_launch(engine: Cli) -> None:
-    code, out, err = engine(*LAUNCH, "--env", "FAKE_ENGINE=garbage")
+def test_a_server_that_answers_nonsense_is_a_failed_launch_and_stays_one_in_a_replay(engine: Cli) -> None:
+    code, out, err = engine(*LAUNCH, "--env", "FAKE_ENGINE=garbage", "--html", "report.html")
     assert code == 1
     assert out.startswith("verdict")
     assert "probes" in err and "FAIL" in err
+    assert 'class="fail"' in (engine.folder / "report.html").read_text()
+    _, _, err = engine("profile", "fake", "--host", f"replay:{RunStore().find('last').folder}")
+    assert "(recorded)" in err
 
 
 @pytest.mark.parametrize(
