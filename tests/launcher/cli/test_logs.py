@@ -64,6 +64,7 @@ def ended(engine: Cli) -> Run:
     return run
 
 
+@pytest.mark.slow
 def test_a_run_is_followed_to_its_end_whatever_its_log_contains(engine: Cli) -> None:
     run = ended(engine)
     code, out, err = printed("-f", run.id)

@@ -69,6 +69,7 @@ def test_an_error_finding_refuses_the_launch_and_names_itself(engine: Cli) -> No
     assert RunStore().find("last").state is State.REFUSED
 
 
+@pytest.mark.slow
 def test_no_check_starts_despite_findings_and_a_crash_is_diagnosed(engine: Cli) -> None:
     code, out, _ = engine(*LAUNCH, "--set", "no-such-flag=1", "--no-check", "--env", "FAKE_ENGINE=crash", "--json")
     document = json.loads(out)

@@ -106,6 +106,7 @@ def test_an_ambiguous_id_lists_what_it_matches(cli: Cli) -> None:
     assert (code, all(run in err for run in runs)) == (2, True)
 
 
+@pytest.mark.slow
 def test_refresh_corrects_the_state_of_a_process_that_is_gone(engine: Cli) -> None:
     engine("profile", "fake", "--host", "local", "--fast", "--detach", "--env", "FAKE_ENGINE=usage")
     run = RunStore().find("last")
