@@ -68,7 +68,7 @@ class Screen:
         console.print(f"[bold]host[/]     {escape(plan.host)}: {host_line(prepared)}")
         console.print(f"[bold]plan[/]     {escape(shlex.join(plan.argv))}")
         if run is not None:
-            console.print(f"[bold]run[/]      {run.id}  [dim]{escape(str(run.folder))}[/]")
+            console.print(f"[bold]run[/]      {escape(run.id)}  [dim]{escape(str(run.folder))}[/]")
         for finding, accepted in prepared.accepted:
             console.print(f"[dim]accepted[/] {finding.id}: {escape(accepted.reason)}")
         findings(console, prepared.findings)
@@ -96,9 +96,8 @@ class Screen:
         if self._announced != "probes":
             self._announced = "probes"
             self._console.print("[bold]probes[/]")
-        self._console.print(
-            f"  {_OUTCOME[verdict.outcome]} {verdict.id}: {escape(verdict.message)} [dim]{verdict.seconds:.1f} s[/]"
-        )
+        words = f"{escape(verdict.id)}: {escape(verdict.message)}"
+        self._console.print(f"  {_OUTCOME[verdict.outcome]} {words} [dim]{verdict.seconds:.1f} s[/]")
         if verdict.outcome is not Outcome.PASS and verdict.outcome is not Outcome.SKIP:
             for item in verdict.evidence[:3]:
                 self._console.print(f"      [dim]{escape(f'{item.time} {item.text}'.strip()[:300])}[/]")
@@ -152,7 +151,7 @@ def recorded(console: Console, document: Mapping[str, Any] | None) -> None:
         return
     console.print("[bold]probes[/]   (recorded)")
     for item in document["verdicts"]:
-        console.print(f"  {_OUTCOME[Outcome(item['outcome'])]} {item['id']}: {escape(item['message'])}")
+        console.print(f"  {_OUTCOME[Outcome(item['outcome'])]} {escape(item['id'])}: {escape(item['message'])}")
     console.print(f"[bold]verdict[/]  {escape(document['summary'])} [dim](recorded)[/]")
 
 
@@ -172,6 +171,8 @@ def next_steps(ended: LaunchOutcome, run: Run | None) -> list[str]:
     match ended.state:
         case State.REFUSED:
             return [f"launch run {run.id}"]
+        case State.STOPPED:
+            return [f"launch logs {run.id}"]
         case State.CRASHED | State.LOST:
             return ["diagnose last-crash", f"launch logs {run.id}"]
         case State.STARTING | State.STALLED | State.TIMED_OUT:
