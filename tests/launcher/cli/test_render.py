@@ -20,7 +20,11 @@ UNKNOWN = Diagnosis(verdict=LogVerdict.UNKNOWN, cause=None, sentence=HOSTILE, fi
 
 def printed(show: Callable[[Console], None], *, colours: bool = False) -> str:
     out = io.StringIO()
-    show(Console(file=out, width=400, force_terminal=colours, color_system="standard" if colours else None))
+    show(
+        Console(
+            file=out, width=400, highlight=False, force_terminal=colours, color_system="standard" if colours else None
+        )
+    )
     return out.getvalue()
 
 
@@ -34,6 +38,11 @@ def test_a_finding_is_printed_literally_with_reason_and_three_remedies() -> None
     assert lines[0] == f"error  f: {HOSTILE}"
     assert lines[1].strip() == f"why {HOSTILE}"
     assert [line.strip() for line in lines[2:]] == [f"remedy {HOSTILE} {number}" for number in range(3)]
+
+
+def test_a_finding_without_a_reason_has_no_empty_line() -> None:
+    bare = Finding(id="f", severity=Severity.ERROR, message="m")
+    assert printed(lambda console: render.findings(console, [bare])) == "error  f: m\n"
 
 
 def test_an_info_finding_takes_one_line() -> None:
@@ -55,13 +64,18 @@ def test_a_diagnosis_is_printed_literally() -> None:
 def test_the_id_of_the_cause_stands_out() -> None:
     named = Diagnosis(verdict=LogVerdict.CAUSE, cause=MATCH, sentence="s")
     text = printed(lambda console: render.diagnosis(console, named), colours=True)
-    assert "\x1b[1;31mbad-cause\x1b[0m" in text
+    assert text.count("\x1b[1;31mbad-cause\x1b[0m") == 1
+    assert text.count("bad-cause") == 2  # once more in the command for its page
 
 
 def test_an_unknown_failure_is_neither_red_nor_plain() -> None:
     assert HOSTILE in printed(lambda console: render.diagnosis(console, UNKNOWN))
     text = printed(lambda console: render.diagnosis(console, UNKNOWN), colours=True)
-    assert "\x1b[33m" in text and "\x1b[1;31m" not in text
+    assert text.count("\x1b[33m") == 1 and "\x1b[1;31m" not in text
+    noted = Diagnosis(verdict=LogVerdict.UNKNOWN, cause=None, sentence="s", why="w")
+    assert "\x1b[33mw" not in printed(lambda console: render.diagnosis(console, noted), colours=True)
+    healthy = Diagnosis(verdict=LogVerdict.HEALTHY, cause=None, sentence="s")
+    assert "\x1b[33m" not in printed(lambda console: render.diagnosis(console, healthy), colours=True)
 
 
 def test_consequences_are_fainter_than_the_cause() -> None:
