@@ -66,16 +66,10 @@ def _main(program: str, table: dict[str, tuple[str, str]]) -> None:
 
 def run(program: str, table: dict[str, tuple[str, str]], words: Sequence[str]) -> int:
     """Run one command line and return the exit code. Every error is reported here; none is raised."""
-    if list(words) == ["--version"]:
-        from launcher.cli.fault import release
-
-        sys.stdout.write(f"{program} (sglang-launcher) {release()}\n")
-        return 0
-    if not words or words[0] in ("--help", "-h"):
-        sys.stdout.write(_overview(program, table))
-        return 0
     try:
-        return _dispatch(program, table, words)
+        code = _answer(program, table, words)
+        sys.stdout.flush()  # Python would do so after this function, where a lost reader is an error
+        return code
     except KeyboardInterrupt:
         sys.stderr.write("\ninterrupted\n")
         return INTERRUPTED
@@ -86,6 +80,18 @@ def run(program: str, table: dict[str, tuple[str, str]], words: Sequence[str]) -
         from launcher.cli.fault import report
 
         return report(error, program, words)
+
+
+def _answer(program: str, table: dict[str, tuple[str, str]], words: Sequence[str]) -> int:
+    if list(words) == ["--version"]:
+        from launcher.cli.fault import release
+
+        sys.stdout.write(f"{program} (sglang-launcher) {release()}\n")
+        return 0
+    if not words or words[0] in ("--help", "-h"):
+        sys.stdout.write(_overview(program, table))
+        return 0
+    return _dispatch(program, table, words)
 
 
 def _overview(program: str, table: dict[str, tuple[str, str]]) -> str:
@@ -125,6 +131,8 @@ def _exit_code(command: Any, prog_name: str, words: list[str]) -> int:
         return ended.exit_code
     except typer.Abort as aborted:
         raise KeyboardInterrupt from aborted
+    except SystemExit as ended:  # typer's answer to a closed standard output
+        raise ended.__context__ or ended from None
     except click_exception as error:
         error.show()
         return 2
