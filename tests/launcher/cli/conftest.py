@@ -11,6 +11,9 @@ from launcher.run import remote
 from launcher.run.store import RunStore
 from launcher.transport.local import LocalTransport
 from tests.support.command_line import Cli, stand_in
+from tests.support.gate_fixtures import outside_ci, repo, template
+
+__all__ = ["cli", "engine", "outside_ci", "repo", "template"]
 
 
 @pytest.fixture
