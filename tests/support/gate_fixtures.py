@@ -1,4 +1,4 @@
-"""Fixtures of the gate's tests: a repository to change, and the command line as CI calls it."""
+"""Fixtures of the gate's tests: a repository to change, the command line as CI calls it, and reports to write out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
+from checks.vocabulary import Severity
 from launcher.cli.app import LAUNCH, run
+from launcher.gate.report import Affected, Difference, Place, Remark, Report, Status
 from tests.support.gate_repo import Repo, create
 
 
@@ -73,3 +75,24 @@ def gate(capfd: pytest.CaptureFixture[str]) -> Callable[..., Judged]:
         return Judged(code, json.loads(out) if out.strip() else {}, err)
 
     return call
+
+
+def remark(status: Status = Status.FAIL, **changes: Any) -> Remark:
+    """Return a remark on line 5 of the profile `a`."""
+    fields = {
+        "rule": "flag-unknown-to-engine", "status": status, "severity": Severity.ERROR,
+        "message": "--x is not an option", "place": Place(path="profiles/a.yaml", line=5, column=3),
+        "profile": "a", "subject": "flag.x",
+        "targets": ("0.5.22", "0.5.23"), "remedies": ("Leave it out.",),
+    }  # fmt: skip
+    return Remark(**{**fields, **changes})
+
+
+def report(*remarks: Remark, **changes: Any) -> Report:
+    """Return the report of a change that sets `--x` in the profile `a`."""
+    affected = (
+        Affected(name="a", change="changed", path="profiles/a.yaml", reasons=("its file changed",),
+                 differences=(Difference(kind="flag", name="x", before=None, after="1"),)),
+    )  # fmt: skip
+    fields = {"tier": "static", "base": "0" * 40, "base_note": "compared with main", "affected": affected}
+    return Report(**{**fields, "remarks": remarks, **changes})
