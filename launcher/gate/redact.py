@@ -17,10 +17,16 @@ TOKEN = re.compile(
     r"|AKIA[0-9A-Z]{16}|xox[abprs]-[\w-]{10,}|nvapi-[\w-]{20,})"
 )
 _KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
-_BEARER = re.compile(r"(\bBearer\s+)[\w.~+/=-]{8,}", re.IGNORECASE)
-_URL = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@]*:)[^\s/@]+(?=@)")
-# NAME=value and --name value, quoted or not, where the name is that of a secret
-_NAMED = re.compile(r"""((?:--)?\b[\w-]*(?:token|secret|password|passwd|api[_-]?key|access[_-]?key)["']?(?:\s*[=:]\s*|\s+(?=["'])))(["']?)([^\s"',)}]{6,})\2""", re.IGNORECASE)  # fmt: skip  # noqa: E501
+_HEADER = re.compile(r"(\b(?:Bearer|Authorization:\s*Basic)\s+)[\w.~+/=-]{8,}", re.IGNORECASE)
+# a password may contain @; the bounded scheme keeps the search linear
+_URL = re.compile(r"(\b[a-z][a-z0-9+.-]{0,30}://[^\s/:@]*:)[^\s/]+(?=@)", re.IGNORECASE)
+_SECRET_NAME = r"""[\w-]*(?:token|secret|password|passwd|credentials?|(?:api|access|private|auth)[_-]?key)"""
+# NAME=value, NAME: value, NAME 'value' and --name value; a name is tried from its first character only, for long lines
+_NAMED = re.compile(
+    rf"""(?<![\w-])(--{_SECRET_NAME}\s+(?![-"'])|{_SECRET_NAME}["']?(?:\s*[=:]\s*|\s+(?=["'])))"""
+    r"""(?:(["'])((?:(?!\2)[^\n]){6,})\2|([^\s"',)}]{6,}))""",
+    re.IGNORECASE,
+)
 _HARMLESS = re.compile(r"(?:None|null|true|false|\d+(?:\.\d+)?|env:\w+|•+)\Z", re.IGNORECASE)
 
 
@@ -33,7 +39,7 @@ def has_secret(text: str) -> bool:
 def redact(text: str) -> str:
     """Return the text with its secrets masked."""
     text = _KEY.sub(MASK, TOKEN.sub(MASK, text))
-    text = _URL.sub(rf"\1{MASK}", _BEARER.sub(rf"\1{MASK}", text))
+    text = _URL.sub(rf"\1{MASK}", _HEADER.sub(rf"\1{MASK}", text))
     return _NAMED.sub(_masked, text)
 
 
@@ -41,7 +47,7 @@ def redact_data(data: Any, name: str = "") -> Any:
     """Return JSON data with its secrets masked. A text under the name of a secret is masked entirely."""
     match data:
         case dict():
-            return {key: redact_data(value, str(key)) for key, value in data.items()}
+            return {redact(str(key)): redact_data(value, str(key)) for key, value in data.items()}
         case list():
             return [redact_data(item, name) for item in data]
         case str() if name and is_secret(name) and data and not _HARMLESS.match(data):
@@ -53,7 +59,8 @@ def redact_data(data: Any, name: str = "") -> Any:
 
 
 def _masked(match: re.Match[str]) -> str:
-    name = re.split(r"[=:\s\"']", match[1].lstrip("-"))[0]
-    if _HARMLESS.match(match[3]) or not is_secret(name):
+    start, quote, value = match[1], match[2] or "", match[3] or match[4]
+    name = re.split(r"[=:\s\"']", start.lstrip("-"))[0]
+    if _HARMLESS.match(value) or not is_secret(name):
         return match[0]
-    return f"{match[1]}{match[2]}{MASK}{match[2]}"
+    return f"{start}{quote}{MASK}{quote}"

@@ -16,7 +16,6 @@ from launcher.cli.app import DIAGNOSE, LAUNCH
 from launcher.cli.app import run as command
 from launcher.errors import RunNotFound, UsageError
 from launcher.gate.evidence_bundle import opened, write
-from launcher.gate.redact import redact, redact_data
 from launcher.run.state import State
 from launcher.run.store import Run
 from tests.support.gate_recorded import crashed
@@ -139,24 +138,3 @@ def test_the_command_packs_and_diagnose_opens_it(
     capfd.readouterr()
     assert command("diagnose", DIAGNOSE, ["run", str(path), "--json"]) == 1
     assert json.loads(capfd.readouterr().out)["cause"]["id"] == "model-directory-without-weights"
-
-
-@pytest.mark.parametrize(
-    ("text", "clean"),
-    [
-        (f"x {TOKEN} y", "x ••• y"),
-        ("max_new_tokens=128 token: 5", "max_new_tokens=128 token: 5"),
-        ("--api-key=abcdef123", "--api-key=•••"),
-        ("'api_key': 'abcdef123'", "'api_key': '•••'"),
-        ("api_key=None, tokenizer_path=/models/a", "api_key=None, tokenizer_path=/models/a"),
-        ("-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----\nrest", "•••\nrest"),
-    ],
-)
-def test_redaction(text: str, clean: str) -> None:
-    assert redact(text) == clean
-
-
-def test_a_value_under_a_secret_name_is_masked_entirely() -> None:
-    assert redact_data({"HF_TOKEN": "short", "env": {"A_PASSWORD": "x"}, "hf_token": True, "tokens": 5}) == {
-        "HF_TOKEN": "•••", "env": {"A_PASSWORD": "•••"}, "hf_token": True, "tokens": 5,
-    }  # fmt: skip
