@@ -14,8 +14,6 @@ import pytest
 
 from checks.catalog.yaml_reader import read
 from launcher.cli.app import LAUNCH, run
-from launcher.errors import UsageError
-from launcher.gate.scaffold import LAYOUT, scaffold
 from tests.support.gate_fixtures import Judged
 from tests.support.gate_repo import Repo
 from tests.support.paths import ROOT
@@ -120,24 +118,6 @@ def test_a_new_repository_passes_its_own_gate(tmp_path: Path, gate: Callable[...
     repo.append("profiles/first.yaml", "accept:\n  - {id: a, reason: b}\n")
     repo.edit("profiles/first.yaml", "flags:", "flags:\n  no-such-flag: 1")
     assert gate(repo).failing == {"flag-unknown-to-engine profiles/first.yaml:11"}
-
-
-def test_init_refuses_to_overwrite_and_then_writes_nothing(tmp_path: Path) -> None:
-    (tmp_path / "gate.yaml").write_text("mine\n")
-    with pytest.raises(UsageError, match=r"already contains gate\.yaml: nothing was written"):
-        scaffold(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["gate.yaml"]
-    assert (tmp_path / "gate.yaml").read_text() == "mine\n"
-
-
-def test_init_treats_a_dangling_link_as_an_existing_file(tmp_path: Path) -> None:
-    (tmp_path / "hosts.yaml").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(UsageError, match=r"hosts\.yaml"):
-        scaffold(tmp_path)
-
-
-def test_every_template_is_used() -> None:
-    assert {path.name for path in TEMPLATES.iterdir()} == set(LAYOUT.values())
 
 
 def test_the_shipped_profiles_pass_the_shipped_gate(gate: Callable[..., Judged], tmp_path: Path) -> None:
