@@ -8,12 +8,15 @@ from contextlib import contextmanager
 from launcher.errors import HostCommandFailed, TransportTimeout
 from launcher.transport.base import Command, Transport
 
-# flock queues. The dot per second needs a reader: without one the script ends, and its lock is released.
+# flock queues. Only the first line of the holder is shown, because a second one could read `held`.
+# The dot per second needs a reader: without one the script ends, and its lock is released.
 _HOLD = """\
+command -v flock >/dev/null || exit 127
 case $1 in "~"/*) cd || exit 74; place=${1#"~/"};; *) place=$1;; esac
 mkdir -p "$place" && exec 9>>"$place/gate.lock" || exit 74
 if ! flock -n 9; then
-  printf 'queued behind %s\\n' "$(cat "$place/gate.holder" 2>/dev/null)"
+  { read -r holder <"$place/gate.holder"; } 2>/dev/null
+  printf 'queued behind %s\\n' "$holder"
   flock -w "$2" 9 || exit 75
 fi
 printf '%s\\n' "$3" >"$place/gate.holder"

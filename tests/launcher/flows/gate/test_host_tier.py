@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,10 @@ from msgspec.structs import replace
 
 from launcher.cli.app import LAUNCH
 from launcher.cli.app import run as command_line
-from launcher.errors import LauncherError, TransportTimeout, UsageError
+from launcher.errors import LauncherError, UsageError
 from launcher.flows.gate.host_tier import Budget, Measure, Pair, host_tier
 from launcher.flows.launch.flow_context import FlowContext
 from launcher.gate.policy import HostTier
-from launcher.gate.queue import held
 from launcher.profile.file import Accepted, Profile
 from launcher.run import remote
 from launcher.run.state import State
@@ -169,29 +167,6 @@ def test_a_run_whose_secret_is_not_set_here_is_not_stopped(host: Bench, monkeypa
     with pytest.raises(UsageError, match="the secret `HF_TOKEN` is not set in this environment"):
         host_tier(host.context, [pair(host)], host.host, HostTier(), MEASURED)
     assert running(host) == [run.id]
-
-
-def test_one_gate_at_a_time_uses_a_host_and_then_frees_it(host: Bench) -> None:
-    messages: list[str] = []
-    folder = host.host.work_dir
-    with held(host.transport, folder, wait=60, who="the first", say=messages.append):
-        with (
-            pytest.raises(TransportTimeout, match="another gate still uses"),
-            held(host.transport, folder, wait=1, who="the second", say=messages.append),
-        ):
-            pass
-        assert messages == ["the host is in use: queued behind the first"]
-        entered = threading.Event()
-
-        def wait_in_line() -> None:
-            with held(host.transport, folder, wait=60, who="the third", say=messages.append):
-                entered.set()
-
-        third = threading.Thread(target=wait_in_line)
-        third.start()
-        assert not entered.is_set()
-    third.join(30)
-    assert entered.is_set()
 
 
 def test_the_budget_counts_every_gpu_of_a_launch() -> None:
