@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -22,13 +23,17 @@ FLAGS: dict[str, tuple[FlagValue, ...]] = {
     "disable-radix-cache": (True,), "enable-dp-attention": (True,), "dp-size": ("2",), "page-size": ("1", "64"),
     "kv-cache-dtype": ("fp8_e5m2",), "mem-fraction-static": ("0.99", "0.5"), "no-such-flag": ("1",),
 }  # fmt: skip
-GPUS = [
+GPUS: list[dict[str, Any]] = [
     {},
     {"name": "RTX PRO 6000", "sm": 120, "count": 8},
     {"name": "H100", "sm": 90, "count": 2},
     {"platform": "cpu"},
 ]
-MODELS = [{}, {"name": "nvidia/Qwen3.5-397B-A17B-NVFP4"}, {"name": "deepseek-ai/DeepSeek-V3", "scale_fmt": "ue8m0"}]
+MODELS: list[dict[str, Any]] = [
+    {},
+    {"name": "nvidia/Qwen3.5-397B-A17B-NVFP4"},
+    {"name": "deepseek-ai/DeepSeek-V3", "scale_fmt": "ue8m0"},
+]
 
 
 def any_launch(rng: random.Random) -> Launch:

@@ -19,7 +19,8 @@ def changed(*differences: Difference, effects: tuple[Effect, ...] = ()) -> tuple
 
 def test_a_comment_begins_with_its_mark_and_shows_place_and_change() -> None:
     text = markdown(report(*(remark(status) for status in Status)))
-    assert text.startswith(MARK)
+    assert text.startswith(f"{MARK}\n## ❌ launch gate: fail: 1 profile affected, 1 blocking remark, 1 undecided\n")
+    assert "--x is not an option<br>→ Leave it out. |" in text
     assert "`profiles/a.yaml:5`" in text
     assert "+ --x: 1" in text
 
@@ -84,7 +85,7 @@ def test_a_trial_is_shown_figure_by_figure() -> None:
     )  # fmt: skip
     text = markdown(report(trials=(trial,)))
     assert "| speed decode | worse | -20.0% (-21.0% to -19.0%) |" in text
-    assert "### a on gpu-box: worse" in text
+    assert "### a on gpu-box: worse\n\nagainst the old profile: 1 worse (2.2 GPU minutes)" in text
 
 
 def test_runs_whose_verdict_changed_are_counted() -> None:

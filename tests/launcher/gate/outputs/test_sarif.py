@@ -102,6 +102,7 @@ def test_a_path_is_a_valid_uri_and_keeps_bytes_that_are_not_text() -> None:
     [result] = results(remark(place=Place(path=path)))
     uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
     assert uri == "profiles/gr%C3%BCn%20100%25%FF.yaml"
+    assert fingerprint(remark(subject="\ud800")) != fingerprint(remark(subject="\ud801"))
 
 
 @pytest.mark.parametrize(
@@ -110,6 +111,11 @@ def test_a_path_is_a_valid_uri_and_keeps_bytes_that_are_not_text() -> None:
 def test_the_exit_code_in_the_log_is_that_of_the_command(remarks: tuple[Status, ...], code: int) -> None:
     [invocation] = run_of(report(*(remark(status) for status in remarks)))["invocations"]
     assert (invocation["executionSuccessful"], invocation["exitCode"]) == (True, code)
+
+
+def test_tiers_do_not_replace_each_other_in_code_scanning() -> None:
+    static, replay = (run_of(report(tier=tier))["automationDetails"]["id"] for tier in ("static", "replay"))
+    assert static != replay
 
 
 def test_a_remark_without_a_profile_has_no_logical_location() -> None:
