@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from checks.catalog.yaml_reader import Node, did_you_mean, read
-from checks.vocabulary import EngineRange, Severity
+from checks.vocabulary import EngineRange, Severity, flag_key
 
 FILE = "gate.yaml"
 KEYS = (
@@ -147,7 +147,10 @@ def _acceptance(node: Node) -> dict[str, Any]:
         if item.text() not in ACCEPTANCE_NEEDS:
             message = f"an acceptance has no key `{item.text()}`"
             raise item.fail(message, did_you_mean(item.text(), ACCEPTANCE_NEEDS))
-    return {"acceptance_needs": _texts(section, "needs"), "acceptance_days": int(_number(section, "at-most-days", 0))}
+    days = _number(section, "at-most-days", 0)
+    if days < 0 or days != int(days):
+        raise section.need("at-most-days").fail("`at-most-days` must be a whole number of days; 0 sets no limit")
+    return {"acceptance_needs": _texts(section, "needs"), "acceptance_days": int(days)}
 
 
 def _require(node: Node) -> dict[str, tuple[str, ...]]:
@@ -160,11 +163,14 @@ def _require(node: Node) -> dict[str, tuple[str, ...]]:
 
 def _forbidden(node: Node) -> Forbidden:
     node.mapping(FORBID_KEYS, "key under `forbid`")
-    kind = "flag" if node.get("flag") else "env"
-    value = node.get("value")
+    kinds = [kind for kind in ("flag", "env") if node.get(kind) is not None]
+    if len(kinds) != 1:
+        raise node.fail("an entry under `forbid` has either `flag` or `env`", "write one entry for each")
+    [kind] = kinds
+    name, value = node.need(kind).text(), node.get("value")
     return Forbidden(
         kind=kind,
-        name=node.need(kind).text().removeprefix("--"),
+        name=flag_key(name) if kind == "flag" else name,
         value=None if value is None else (value.raw or value.text()),
         reason=node.text_of("reason"),
         where=node.where,
