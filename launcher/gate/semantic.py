@@ -103,15 +103,16 @@ def _where(profile: Profile | None, kind: str, name: str) -> str:
 
 
 def _setting(item: Setting | EnvSetting) -> str:
-    secret = isinstance(item, EnvSetting) and item.secret
-    text = "(secret)" if secret else _text(item.value)
+    text = _text(item.value) if isinstance(item, Setting) else "(secret)" if item.secret else redact(item.value)
     return f"{text} (engine {item.engine.text})" if item.engine.text else text
 
 
 def _text(value: FlagValue) -> str:
+    """The value as text that no value of another type has: the switch `true` is not the word `"true"`."""
     if isinstance(value, bool):
         return str(value).lower()
-    return redact(json.dumps(value) if isinstance(value, list) else value)
+    plain = isinstance(value, str) and value not in ("true", "false") and not value.startswith(("[", '"'))
+    return redact(str(value) if plain else json.dumps(value, ensure_ascii=False))
 
 
 def _accepted(reason: str, owner: str, until: str) -> str:
