@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import date
 from typing import Any
@@ -23,6 +24,7 @@ MODEL_KEYS = ("path", "name", "served-name")
 HARDWARE_KEYS = ("gpu", "count", "platform", "note")
 SETTING_KEYS = ("value", "why", "engine")
 ENV_KEYS = ("value", "why", "secret", "engine")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 ACCEPT_KEYS = ("id", "reason", "until", "owner")
 
 
@@ -133,14 +135,17 @@ def _settings(node: Node, section: str, allowed: tuple[str, ...] | None) -> dict
         if allowed is not None and key not in allowed:
             raise YamlError(f"unknown key `{key}` under `{section}`", where, did_you_mean(key, allowed))
         if value.value is not None:
-            settings[flag_key(key) if allowed is None else key] = _setting(key, value, where)
+            name = flag_key(key) if allowed is None else key
+            if name in settings:
+                raise YamlError(f"duplicate key `{key}`: `{name}` is set above", where)
+            settings[name] = _setting(key, value, where)
     return settings
 
 
 def _hardware(node: Node) -> dict[str, Setting]:
     settings = _settings(node, "hardware", HARDWARE_KEYS)
     count = settings.get("count")
-    if count is not None and not str(count.value).isdigit():
+    if count is not None and not str(count.value).isdecimal():
         raise YamlError(f"hardware.count: `{count.value}` is not a number of GPUs", count.where)
     return settings
 
@@ -169,17 +174,23 @@ def value_of(node: Node) -> FlagValue:
             return node.text()
 
 
+def is_variable(name: str) -> bool:
+    """Return whether a shell accepts this as the name of an environment variable."""
+    return _VARIABLE.match(name) is not None
+
+
 def _env(name: str, node: Node) -> EnvSetting:
-    if not name.replace("_", "").isalnum() or name[0].isdigit():
+    if not is_variable(name):
         raise node.fail(f"`{name}` is not a valid name for an environment variable")
     if isinstance(node.value, dict):
         node.mapping(ENV_KEYS)
-        secret, why, value = node.get("secret"), node.get("why"), node.get("value")
+        stated = node.get("secret")
+        secret = _checked_secret(name, node, stated.flag() if stated else is_secret(name))
         return EnvSetting(
-            value=_env_text(value) if value else "",
+            value="" if secret else _env_text(node.need("value")),
             where=node.where,
-            why=why.text() if why else "",
-            secret=_checked_secret(name, node, secret.flag() if secret else is_secret(name)),
+            why=node.text_of("why"),
+            secret=secret,
             engine=node.engine_range("engine"),
         )
     return EnvSetting(value=_env_text(node), where=node.where, secret=_checked_secret(name, node, is_secret(name)))
@@ -207,7 +218,9 @@ def _accepted(node: Node) -> Accepted:
         day = date.fromisoformat(until.text()) if until else None
     except ValueError as error:
         raise until.fail(f"`{until.text()}` is not a date", "write e.g. 2027-03-31") from error  # type: ignore[union-attr]
-    reason = node.need("reason").text().strip()
+    reason = node.text_of("reason")
+    if not reason:
+        raise node.fail("`reason` is missing")
     return Accepted(
         id=node.need("id").text(), reason=reason, where=node.where, until=day, owner=owner.text() if owner else ""
     )

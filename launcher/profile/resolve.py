@@ -21,6 +21,7 @@ from launcher.profile.file import (
     EnvSetting,
     Profile,
     Setting,
+    is_variable,
     parse_profile,
     value_of,
 )
@@ -88,6 +89,8 @@ def override(profile: Profile, sets: Iterable[str], unsets: Iterable[str], envs:
             raise UsageError(f"--unset {name}: the profile does not set it", hint=did_you_mean(name, flags))
     for text in envs:
         name, equals, value = text.partition("=")
+        if not is_variable(name):
+            raise UsageError(f"--env {text}: expected NAME=VALUE or NAME, of letters, digits and `_`")
         secret = not equals or is_secret(name)
         if secret and equals:
             raise UsageError(_LEAK.format(f"--env {name}=…"), hint=f"export {name} and pass `--env {name}`")
