@@ -73,7 +73,7 @@ class Side:
     def place(self, where: str) -> Place:
         """Parse file:line:column into a Place, with the path relative to the top of the repository."""
         parts = where.rsplit(":", 2)
-        if len(parts) == 3 and parts[1].isdigit() and parts[2].isdigit():
+        if len(parts) == 3 and parts[1].isdecimal() and parts[2].isdecimal():
             return Place(path=self.name_of(parts[0]), line=int(parts[1]), column=int(parts[2]))
         return Place(path=self.name_of(where))
 

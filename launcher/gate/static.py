@@ -90,7 +90,7 @@ def runs_on(profile: Profile, machine: Machine, policy: Policy) -> bool:
         return True
     if "gpu" in required and not any(required["gpu"].lower() in str(gpu.get("name", "")).lower() for gpu in gpus):
         return False
-    return not required.get("count", "").isdigit() or int(required["count"]) <= len(gpus)
+    return not required.get("count", "").isdecimal() or int(required["count"]) <= len(gpus)
 
 
 def _on_release(plan: LaunchPlan, profile: Profile) -> Launch:

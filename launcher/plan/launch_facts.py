@@ -112,7 +112,7 @@ def gpu_facts(raw: Mapping[str, Any], flags: Mapping[str, FlagValue]) -> dict[st
         "platform": "cpu" if flags.get("device") == "cpu" else "cuda",
         "vram_gb": round(_mib(first.get("memory.total")) / 1024),
     }
-    if len(capability) == 2 and all(part.isdigit() for part in capability):
+    if len(capability) == 2 and all(part.isdecimal() for part in capability):
         facts["sm"] = int(capability[0]) * 10 + int(capability[1])
     if len(gpus) > 1 and raw.get("topology"):
         facts["nvlink"] = bool(re.search(r"\bNV\d+\b", raw["topology"]))

@@ -135,7 +135,7 @@ def hardware(profile: Profile) -> dict[str, Any]:
     found: dict[str, Any] = {"name": wanted["gpu"]} if "gpu" in wanted else {}
     if "platform" in wanted:
         found["platform"] = wanted["platform"]
-    return {**found, "count": int(wanted["count"])} if wanted.get("count", "").isdigit() else found
+    return {**found, "count": int(wanted["count"])} if wanted.get("count", "").isdecimal() else found
 
 
 def _at_home(value: FlagValue, home: str) -> FlagValue:
@@ -209,7 +209,7 @@ def render_flag(name: str, value: FlagValue) -> list[str]:
 
 
 def _port(value: FlagValue, profile: Profile) -> int:
-    if isinstance(value, str) and value.isdigit() and 0 < int(value) < 65536:
+    if isinstance(value, str) and value.isdecimal() and 0 < int(value) < 65536:
         return int(value)
     setting = profile.flags.get("port")
     where = setting.where if setting else profile.path

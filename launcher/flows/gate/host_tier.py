@@ -186,7 +186,7 @@ def _gpus(profile: Profile) -> int:
     sizes = [str(item.value) for name, item in profile.flags.items() if name in _PARALLEL]
     product = 1
     for size in sizes:
-        product *= int(size) if size.isdigit() else 1
+        product *= int(size) if size.isdecimal() else 1
     return product
 
 

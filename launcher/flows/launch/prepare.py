@@ -109,7 +109,7 @@ def look(transport: Transport, profile: Profile, host: Host) -> dict[str, Any]:
         "work_dir": host.work_dir,
         "model": str(flags.get("model-path") or flags.get("model") or path),
         "draft": str(flags.get("speculative-draft-model-path") or ""),
-        "port": int(port) if (port := str(flags.get("port", "30000"))).isdigit() else 0,
+        "port": int(port) if (port := str(flags.get("port", "30000"))).isdecimal() else 0,
         "host": str(flags.get("host", "127.0.0.1")),
     }
     return {**remote.host_facts(transport, arguments, host.python), "asked": arguments}
