@@ -85,6 +85,13 @@ def test_reason_owner_and_date_of_an_acceptance_have_a_meaning(accepted: Accepte
     assert [row[:2] for row in changed(old, profile(accept=(accepted,)))] == [("accept", "x")]
 
 
+def test_an_acceptance_is_shown_with_its_owner_and_its_date() -> None:
+    accepted = Accepted(id="x", reason="known", where=OWN, owner="ops", until=date(2027, 1, 1))
+    assert changed(profile(), profile(accept=(accepted,))) == [
+        ("accept", "x", None, "known; owner ops; until 2027-01-01"),
+    ]  # fmt: skip
+
+
 def test_a_value_limited_to_some_releases_shows_them() -> None:
     [row] = changed(profile(flags={"x": value("1")}), profile(flags={"x": value("1", engine="<0.5.20")}))
     assert row[2:] == ("1", "1 (engine <0.5.20)")
