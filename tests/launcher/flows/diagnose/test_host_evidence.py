@@ -11,7 +11,6 @@ from checks.during.log.scan import scan
 from checks.during.reading import read
 from launcher import hostside
 from launcher.flows.diagnose.host_evidence import KernelLog, kernel_log, remote_log
-from launcher.flows.diagnose.run_diagnosis import HostEvidence, diagnose_run
 from launcher.hostside import filter_log
 from launcher.knowledge_cache import index
 from launcher.run import remote
@@ -58,14 +57,6 @@ def test_only_relevant_lines_are_transferred_and_keep_their_numbers(host: Bench)
     assert local.cause is not None and remote_diagnosis.cause == local.cause
 
 
-def test_a_run_is_diagnosed_from_the_log_on_its_host(host: Bench) -> None:
-    run = crashed(host)
-    (host.folder / "work" / "runs" / run.id / "server.log").write_bytes(BIG)
-    log = remote_log(host.transport, run, index().words.texts)[0]
-    diagnosis = diagnose_run(run, HostEvidence(log=log))
-    assert diagnosis.cause is not None and diagnosis.cause.id == "model-directory-without-weights"
-
-
 def test_equal_hits_are_transferred_only_a_few_times(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "server.log"
     log.write_bytes(b"".join(b"[2026-11-29 15:16:18] Error %d of many\n" % row for row in range(5000)))
@@ -107,23 +98,6 @@ def test_beyond_the_limit_the_latest_hits_are_transferred(tmp_path: Path, capfd:
     assert numbers[0] == 1 and numbers[-1] == 3000 and numbers == sorted(numbers)
     assert sum(map(len, rows)) < 14_000 and end["dropped"] > 2000
     assert sum(number > 2800 for number in numbers) > 80
-
-
-def test_an_out_of_memory_kill_on_the_host_explains_a_log_that_ends_without_an_error(host: Bench) -> None:
-    run = crashed(host)
-    run.log.write_bytes(b"[2026-11-29 15:16:00] Load weight begin. avail mem=139.13 GB\n")
-    line = (
-        "[2026-11-29 15:16:09] kernel: Out of memory: Killed process 811 (sglang::schedul) total-vm:1kB, anon-rss:1kB"
-    )
-    diagnosis = diagnose_run(run, HostEvidence(kernel=(line,)))
-    assert diagnosis.cause is not None and diagnosis.cause.id == "host-memory-exhausted"
-
-
-def test_a_gpu_fault_is_reported_even_without_a_known_cause(host: Bench) -> None:
-    run = crashed(host)
-    run.log.write_bytes(b"[2026-11-29 15:16:00] Load weight begin. avail mem=139.13 GB\n")
-    line = "[2026-11-29 15:16:09] kernel: NVRM: Xid (PCI:0000:5e:00): 79, pid=811, GPU has fallen off the bus."
-    assert line in diagnose_run(run, HostEvidence(kernel=(line,))).notes
 
 
 def test_the_real_kernel_log_can_be_read(host: Bench) -> None:

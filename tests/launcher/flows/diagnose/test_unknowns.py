@@ -1,4 +1,4 @@
-"""Unexplained runs: they are grouped, become proposed causes, and a stalled one is never called healthy."""
+"""Unexplained runs are grouped by their failure, the most frequent first."""
 
 import json
 from datetime import UTC, datetime
@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from checks.vocabulary import LogVerdict
 from launcher.cli.app import DIAGNOSE
 from launcher.cli.app import run as command
-from launcher.flows.diagnose.run_diagnosis import diagnose_run
 from launcher.flows.diagnose.unknowns import unknowns
 from launcher.run.store import Run, RunStore
 
@@ -59,54 +57,3 @@ def test_the_command_lists_unexplained_failures_and_the_next_step(
     assert run.id in output and "lost 7 pages" in output and "diagnose scaffold" in output
     assert command("diagnose", DIAGNOSE, ["unknowns", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["unknowns"][0]["runs"] == [run.id]
-
-
-def test_a_run_becomes_a_proposed_cause(store: RunStore, capsys: pytest.CaptureFixture[str]) -> None:
-    run = made(store, crash("schedule_policy", 7))
-    assert command("diagnose", DIAGNOSE, ["scaffold", run.id, "pages-lost-in-policy"]) == 0
-    folder = Path("knowledge-drafts/pages-lost-in-policy")
-    assert str(folder) in capsys.readouterr().out
-    assert {path.suffix for path in folder.iterdir()} == {".yaml", ".log"}
-    assert "lost 7 pages" in next(folder.glob("match-*.log")).read_text()
-    assert command("diagnose", DIAGNOSE, ["scaffold", run.id, "pages-lost-in-policy"]) == 2
-
-
-def test_a_log_file_becomes_a_proposed_cause_without_its_secrets(store: RunStore, tmp_path: Path) -> None:
-    log = tmp_path / "some.log"
-    log.write_text(
-        "[2026-11-29 15:16:00] server_args=ServerArgs(api_key='sk-very-secret', tp_size=1)\n" + crash("x", 1)
-    )
-    assert command("diagnose", DIAGNOSE, ["scaffold", str(log), "pages-lost-in-x", "--engine", "0.5.12"]) == 0
-    text = "".join(path.read_text() for path in Path("knowledge-drafts/pages-lost-in-x").iterdir())
-    assert "sk-very-secret" not in text and "lost 1 pages" in text
-
-
-def test_a_known_cause_is_not_proposed_again(store: RunStore, capsys: pytest.CaptureFixture[str]) -> None:
-    run = made(store, START + "RuntimeError: Cannot find any model weights with `/data/models/m`\n")
-    assert command("diagnose", DIAGNOSE, ["scaffold", run.id, "no-weights-there"]) == 2
-    assert "model-directory-without-weights" in capsys.readouterr().err
-
-
-STALL = {"event": "Stalled", "at": 320.0, "phase": "weights", "silent": 300.0, "last_line": "Load weight begin."}
-
-
-def test_a_stalled_run_is_not_healthy(store: RunStore) -> None:
-    run = made(store, START, "stalled")
-    run.append_event({**STALL, "doing": "9 processes, 0.0 s of CPU, 0 MB read since the last look, 8 waiting for disk"})
-    diagnosis = diagnose_run(run)
-    assert not diagnosis.healthy and diagnosis.cause is None
-    assert "300 s in phase `weights`" in diagnosis.sentence and "8 waiting for disk" in diagnosis.sentence
-    assert diagnosis.fingerprint == "stall/weights"
-
-
-def test_a_run_that_compiles_kernels_gets_its_own_fingerprint(store: RunStore) -> None:
-    run = made(store, START, "timed-out")
-    run.append_event({**STALL, "doing": "kernels are being compiled", "activity": "compiling"})
-    assert diagnose_run(run).fingerprint == "compile/weights"
-
-
-def test_a_stall_that_the_run_recovered_from_does_not_count(store: RunStore) -> None:
-    run = made(store, START, "stalled")
-    run.append_event({**STALL, "doing": "?"})
-    run.append_event({"event": "Resumed", "at": 330.0, "phase": "weights"})
-    assert diagnose_run(run).verdict is LogVerdict.STARTING
