@@ -130,6 +130,8 @@ def test_recorded_gpus_count_on_their_machine_only() -> None:
 def test_a_host_outside_the_range_of_the_profile_is_an_error() -> None:
     result = checked(profile(), machine("0.5.22", "0.5.22"))
     assert rows(result)["engine-outside-profile-range"] == ("gpu-box (0.5.22)",)
+    [message] = [row.finding.message for row in result.findings if row.finding.id == "engine-outside-profile-range"]
+    assert message == f"the profile supports SGLang {RANGE}, but gpu-box has 0.5.22"
 
 
 def test_an_unknown_release_is_noted_and_the_newest_is_assumed() -> None:
