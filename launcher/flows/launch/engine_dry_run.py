@@ -85,8 +85,8 @@ def refusal(answer: Mapping[str, Any], result: Result, prepared: Prepared) -> Fi
     diagnosis = diagnose_log([text.encode()], known, prepared.plan.engine)
     cause = entry(diagnosis.cause.id) if diagnosis.cause else None
     message = answer.get("message") or f"{answer.get('exception', 'refused')} without a message"
-    if answer["kind"] == "usage":
-        message = text.strip().splitlines()[-1]
+    if answer["kind"] == "usage" and text.strip():
+        message = text.strip()
     facts, _ = build(prepared.launch)
     return Finding(
         id=diagnosis.cause.id if diagnosis.cause else "engine-refuses-arguments",
