@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing, suppress
+
 from launcher.errors import LauncherError
 from launcher.flows.launch.flow_context import FlowContext
 from launcher.run import remote
@@ -30,10 +32,12 @@ def stop_foreign(context: FlowContext, run_id: str, work_dir: str, *, drain: flo
 
 
 def fetch_rest(context: FlowContext, run: Run) -> None:
-    """Copy the log from the end of the local copy. The run must have ended: a running one is followed forever."""
+    """Copy the log from the end of the local copy, as far as the connection allows.
+
+    The run must have ended: a running one is followed forever.
+    """
     copy, frames = LogCopy(run, Masker()), FrameReader()
-    stream = context.transport.stream(remote.follow_command(run, copy.offset))
-    try:
+    with suppress(LauncherError), closing(context.transport.stream(remote.follow_command(run, copy.offset))) as stream:
         for chunk in stream:
             for frame in frames.feed(chunk):
                 if isinstance(frame, LogBytes):
@@ -41,7 +45,3 @@ def fetch_rest(context: FlowContext, run: Run) -> None:
                 elif isinstance(frame, Ended):
                     copy.finish()
                     return
-    except LauncherError:
-        return
-    finally:
-        stream.close()

@@ -2,12 +2,9 @@
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,30 +12,14 @@ from msgspec.structs import replace
 
 from checks.after.probes.expectations import ExpectError
 from launcher.errors import PlanRefused
-from launcher.flows.launch.attach_run import attach, refresh
 from launcher.flows.launch.launch import Options, launch
 from launcher.flows.launch.stop_runs import stop
 from launcher.run import remote
-from launcher.run.events import Exited, Impostor, Ready
+from launcher.run.events import Exited, Ready
 from launcher.run.state import State
-from launcher.run.store import Run, RunStore
-from launcher.transport.base import Transport
-from tests.support.bench import Bench, bench
+from tests.support.bench import Bench
 
 pytestmark = pytest.mark.sshd
-
-
-@pytest.fixture
-def host(tmp_path: Path, transport: Transport) -> Iterator[Bench]:
-    created = bench(tmp_path, transport)
-    yield created
-    for run in created.context.store.all():
-        if (run.folder / "plan.json").exists():
-            remote.stop(transport, run, drain=0.2)
-
-
-def alive(run: Run) -> bool:
-    return Path(f"/proc/{run.info['pid']}").exists()
 
 
 def test_a_healthy_engine_proves_ready_and_leaves_no_process_when_stopped(host: Bench) -> None:
@@ -72,57 +53,6 @@ def test_a_usage_error_ends_the_launch_immediately(host: Bench) -> None:
     assert outcome.diagnosis is not None
     assert outcome.diagnosis.cause is not None
     assert outcome.diagnosis.cause.id == "flag-unknown-to-engine"
-
-
-def test_a_daemon_that_ignores_sigterm_is_found_and_killed(host: Bench) -> None:
-    outcome = host.launch("stray")
-    assert outcome.run is not None
-    stopped = stop(host.context, outcome.run)
-    assert (stopped.forced, stopped.clean, stopped.code) == ("kill", True, 0)
-
-
-def test_children_that_end_shortly_after_the_engine_are_not_killed(host: Bench) -> None:
-    outcome = host.launch("lagging")
-    assert outcome.run is not None
-    stopped = stop(host.context, outcome.run)
-    assert (stopped.forced, stopped.clean, stopped.code) == ("", True, 0)
-
-
-def test_an_engine_that_does_not_drain_is_killed_after_its_time(host: Bench) -> None:
-    outcome = host.launch("deaf")
-    assert outcome.run is not None
-    stopped = stop(host.context, outcome.run, drain=0.3)
-    assert (stopped.forced, stopped.clean, stopped.code) == ("kill", True, 137)
-
-
-def test_a_rejected_request_that_the_engine_still_counts_does_not_delay_the_stop(host: Bench) -> None:
-    outcome = host.launch("ghost")
-    assert outcome.run is not None
-    messages: list[str] = []
-    stopped = remote.stop(host.transport, outcome.run, drain=60, say=messages.append)
-    assert (stopped.forced, stopped.clean) == ("kill", True)
-    assert any("still counting 1 request it already rejected" in text for text in messages), messages
-
-
-def test_a_running_request_is_drained(host: Bench) -> None:
-    outcome = host.launch("busy")
-    assert outcome.run is not None
-    stopped = stop(host.context, outcome.run)
-    assert (stopped.forced, stopped.clean, stopped.code) == ("", True, 0)
-
-
-def test_answers_of_another_server_do_not_count_as_ready(host: Bench) -> None:
-    outcome = host.launch("impostor", envs=("FAKE_ENGINE_PACE=0.01",), detach=True)
-    assert outcome.run is not None
-    from launcher.flows.launch.watching import Watching
-    from launcher.secrets import Masker
-
-    watching = Watching(outcome.run, host.context, Masker())
-    ending = watching.until_ready(4.0)
-    watching.close()
-    assert ending.state is State.TIMED_OUT
-    impostor = next(event for event in host.witness.events if isinstance(event, Impostor))
-    assert "the server reports served_model_name `somebody-else`, expected `fake`" in impostor.reason
 
 
 def test_a_port_taken_by_a_foreign_process_is_refused_with_its_pid_before_the_start(host: Bench) -> None:
@@ -162,20 +92,6 @@ def test_second_launch_names_the_run_that_holds_the_port(host: Bench) -> None:
     assert first.run.id in caught.value.message
 
 
-def test_killed_supervisor_and_engine_are_vanished_not_running(host: Bench) -> None:
-    outcome = host.launch("hang", detach=True)
-    run = outcome.run
-    assert run is not None
-    pid = int(run.info["pid"])
-    supervisor = int(Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[1])
-    for victim in (supervisor, pid):
-        os.kill(victim, signal.SIGKILL)
-    while alive(run):
-        time.sleep(0.01)
-    assert refresh(host.context, run).state == "vanished"
-    assert run.state is State.LOST
-
-
 def test_a_reused_pid_is_not_mistaken_for_the_engine(host: Bench) -> None:
     outcome = host.launch("usage")
     assert outcome.run is not None
@@ -187,22 +103,6 @@ def test_a_reused_pid_is_not_mistaken_for_the_engine(host: Bench) -> None:
     assert look.state == "vanished"
     (folder / "pid").write_text(f"{os.getpid()} {start} another-boot")
     assert remote.look(host.transport, outcome.run).state == "vanished"
-
-
-def test_attach_continues_where_a_killed_launcher_stopped(host: Bench) -> None:
-    started = host.launch(envs=("FAKE_ENGINE_PACE=0.05",), detach=True)
-    assert started.run is not None
-    store = RunStore(host.folder / "runs")
-    outcome = attach(host.context, store.find(started.run.id), probe=False)
-    assert outcome.state is State.READY
-    text = outcome.run.log.read_text() if outcome.run else ""
-    assert text.count("server_args=") == text.count("fired up and ready") == 1
-    # and again with a local copy that ends inside a line: no line is lost or repeated
-    with started.run.log.open("ab") as copy:
-        copy.write(b"torn li")
-    again = attach(host.context, store.find(started.run.id), probe=False)
-    assert again.run is not None
-    assert again.run.log.read_text() == text
 
 
 def test_secrets_are_neither_stored_nor_on_the_command_line(host: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
