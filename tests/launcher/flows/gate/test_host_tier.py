@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from launcher.cli.app import LAUNCH
 from launcher.cli.app import run as command_line
-from launcher.errors import LauncherError, UsageError
 from launcher.flows.gate.host_tier import Budget, Measure, Pair, host_tier
 from launcher.flows.launch.flow_context import FlowContext
 from launcher.gate.policy import HostTier
@@ -143,30 +142,6 @@ def test_a_new_profile_is_compared_with_its_stored_baseline(host: Bench) -> None
     without_old = Pair(new=accepting(host.profile("healthy", "page-size=16")), baseline=FAST)
     [trial] = host_tier(host.context, [without_old], host.host, HostTier(), MEASURED)
     assert (trial.verdict, "against the stored baseline" in trial.message) == ("worse", True)
-
-
-@LOCALLY
-def test_a_run_started_from_another_machine_is_not_touched(host: Bench, tmp_path: Path) -> None:
-    run = host.launch("healthy").run
-    assert run is not None
-    other_machine = Bench(
-        folder=host.folder, transport=host.transport, host=host.host, witness=host.witness, port=host.port,
-        context=bench(tmp_path / "other", host.transport).context,
-    )  # fmt: skip
-    with pytest.raises(LauncherError, match="was started from another machine"):
-        host_tier(other_machine.context, [pair(host)], host.host, HostTier(), MEASURED)
-    assert running(host) == [run.id]
-
-
-@LOCALLY
-def test_a_run_whose_secret_is_not_set_here_is_not_stopped(host: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_TOKEN", "not-a-real-one")
-    run = host.launch("healthy", envs=("HF_TOKEN",)).run
-    assert run is not None
-    monkeypatch.delenv("HF_TOKEN")
-    with pytest.raises(UsageError, match="the secret `HF_TOKEN` is not set in this environment"):
-        host_tier(host.context, [pair(host)], host.host, HostTier(), MEASURED)
-    assert running(host) == [run.id]
 
 
 def test_the_budget_counts_every_gpu_of_a_launch() -> None:
