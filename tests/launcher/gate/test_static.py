@@ -172,3 +172,18 @@ def test_a_variable_of_the_profile_is_judged_in_every_release() -> None:
     with_env = Profile(name="chat", path=OWN, engine=item.engine, flags=item.flags, model=item.model, env=env)
     new = set(rows(checked(with_env))) - set(rows(checked(item)))
     assert [rows(checked(with_env))[name] for name in new] == [TWO]
+
+
+def test_a_recorded_model_counts_only_for_the_profile_of_that_model() -> None:
+    checkpoint = {"path": "/models/m", "path_exists": False, "hub_id": None}
+    recorded = machine(model=checkpoint, asked={"model": "/models/m"})
+    other = machine(model=checkpoint, asked={"model": "/models/other"})
+    assert rows(checked(profile(), other)) == rows(checked(profile(), machine()))
+    assert rows(checked(profile(), recorded)) != rows(checked(profile(), other))
+
+
+def test_the_worst_severity_and_the_newest_message_stand_for_all_targets() -> None:
+    result = checked(profile(no_such_flag="1"))
+    [row] = [row for row in result.findings if row.finding.id == "flag-unknown-to-engine"]
+    assert row.finding.severity is Severity.ERROR
+    assert TWO[-1] in row.finding.message

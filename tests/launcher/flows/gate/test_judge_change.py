@@ -37,7 +37,11 @@ def written(name: str, text: str | bytes) -> Callable[[Repo], None]:
 
 
 def several(*changes: Callable[[Repo], None]) -> Callable[[Repo], None]:
-    return lambda repo: [change(repo) for change in changes] and None
+    def apply(repo: Repo) -> None:
+        for change in changes:
+            change(repo)
+
+    return apply
 
 
 def removed(name: str) -> Callable[[Repo], None]:
@@ -45,7 +49,10 @@ def removed(name: str) -> Callable[[Repo], None]:
 
 
 def moved(old: str, new: str) -> Callable[[Repo], None]:
-    return lambda repo: repo.git("mv", old, new) and None
+    def apply(repo: Repo) -> None:
+        repo.git("mv", old, new)
+
+    return apply
 
 
 def accepts(rule: str, **keys: str) -> str:
