@@ -29,6 +29,11 @@ def of_log(slug: str, stated: dict[str, str] | None = None) -> Traced:
     return traced(slug, diagnosis, reading, stated or {})
 
 
+def speaks(item: Traced) -> bool:
+    """Whether the entry fired and some pattern of it matched what was read for the trace."""
+    return item.trace.fired and any(pattern.speaks for pattern in item.trace.patterns)
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     created = RunStore(tmp_path).create("fake", datetime(2026, 11, 29, 15, 16, tzinfo=UTC))
@@ -46,7 +51,7 @@ def test_reading_a_log_for_a_trace_does_not_change_its_diagnosis() -> None:
 def test_the_entry_that_the_diagnosis_names_fired() -> None:
     item = of_log(CAUSE)
     assert (item.trace.fired, item.trace.winner, item.trace.release) == (True, "", "0.5.11")
-    assert any(pattern.speaks for pattern in item.trace.patterns)
+    assert speaks(item)
 
 
 def test_another_entry_did_not_fire_and_the_winner_is_named() -> None:
@@ -83,16 +88,15 @@ def test_of_a_log_with_several_starts_the_last_one_is_traced() -> None:
 
 def test_a_run_is_read_as_its_diagnosis_reads_it(run: Run) -> None:
     reading = read_run(run)
-    assert traced(CAUSE, diagnose_run(run), reading, {}).trace.fired
+    assert speaks(traced(CAUSE, diagnose_run(run), reading, {}))
 
 
 def test_the_kernel_log_and_a_log_filtered_on_the_host_are_read_too(run: Run) -> None:
     evidence = HostEvidence(kernel=(OOM_KILL,), log=scan([START], index().words))
-    item = traced(OTHER, diagnose_run(run, evidence), read_run(run, evidence), {})
-    assert item.trace.fired
+    assert speaks(traced(OTHER, diagnose_run(run, evidence), read_run(run, evidence), {}))
     run.log.write_bytes(START)
     evidence = HostEvidence(kernel=(OOM_KILL,))
-    assert traced(OTHER, diagnose_run(run, evidence), read_run(run, evidence), {}).trace.fired
+    assert speaks(traced(OTHER, diagnose_run(run, evidence), read_run(run, evidence), {}))
 
 
 def test_facts_of_a_file_are_stated_by_the_file_and_empty_ones_by_nobody() -> None:
