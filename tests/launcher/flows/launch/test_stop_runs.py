@@ -117,11 +117,11 @@ def test_a_log_that_cannot_be_fetched_leaves_the_local_copy_as_it_was(local: Ben
     run = launched(local, "usage")
     text = run.log.read_bytes()
     with log_on_host(local, run).open("a") as log:
-        log.write("one more line\n")
+        log.write("one more line, cut off")
     fetch_rest(replace(local.context, transport=Severed()), run)
     assert run.log.read_bytes() == text
     fetch_rest(local.context, run)
-    assert run.log.read_bytes() == text + b"one more line\n"
+    assert run.log.read_bytes() == text + b"one more line, cut off"
     run.update(state=State.LOST)
     assert stop(replace(local.context, transport=Severed()), run).state == "exited"
     assert run.state is State.STOPPED
