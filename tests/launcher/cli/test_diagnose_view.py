@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from checks.reference.pages import remedy_line
-from checks.vocabulary import Diagnosis, Evidence, LogVerdict, Match, Remedy, Role
-from launcher.cli.diagnose_view import markdown, plain, remedy_text, rows, show
+from checks.vocabulary import Diagnosis, Evidence, Experiment, LogVerdict, Match, Remedy, Role, Suspect
+from launcher.cli.diagnose_view import markdown, plain, remedy_text, rows, show, suspect_text
 
 RUN = Remedy(text="Get it.", run="apt-get install gcc")
 REQUIRE = Remedy(text="Get it.", require={"torch": "==2.9.1", "ninja": ""})
@@ -127,3 +127,51 @@ def test_markdown_without_a_cause_has_neither_evidence_nor_remedy() -> None:
     assert text.startswith("### unknown: Nobody knows.\n")
     assert "SGLang unknown, phase unknown" in text
     assert "```" not in text and "remedy" not in text and "launch explain" not in text
+
+
+SUSPECTED = Diagnosis(
+    verdict=LogVerdict.UNKNOWN, cause=None, sentence="Nobody knows.",
+    suspects=(
+        Suspect(
+            setting="flag.attention-backend", value="flashmla", where="profiles/x.yaml:12",
+            reasons=("a frame", "a word"),
+            experiments=(Remedy(unset=("attention-backend",)), Remedy(set={"attention-backend": "triton"})),
+        ),
+        Suspect(setting="env.NAME", value="1", reasons=("a word",)),
+    ),
+    plan=(Experiment(change=Remedy(set={"disable-cuda-graph": True}), shows="graphs are at fault"),),
+)  # fmt: skip
+
+
+def test_a_suspect_has_its_reasons_and_untested_experiments_below_it() -> None:
+    shown = [plain(row) for row in rows(SUSPECTED)]
+    assert shown[1:5] == [
+        "suspect    --attention-backend flashmla (profiles/x.yaml:12)",
+        "           - a frame",
+        "           - a word",
+        "try        without attention-backend; or attention-backend: triton  (untested)",
+    ]
+    assert "suspect    NAME=1" in shown
+
+
+def test_a_plan_is_numbered_and_says_what_each_step_shows() -> None:
+    shown = [plain(row) for row in rows(SUSPECTED)]
+    assert "try        1. disable-cuda-graph: true: if the trouble ends, graphs are at fault  (untested)" in shown
+
+
+def test_markdown_contains_suspects_and_plan() -> None:
+    text = markdown(SUSPECTED)
+    assert "- suspect: `--attention-backend flashmla (profiles/x.yaml:12)`: a frame; a word; try without" in text
+    assert "- try 1: disable-cuda-graph: true" in text
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "text"),
+    [
+        ("flag.enable-lora", "true", "--enable-lora"),
+        ("model.architectures", "LlamaForCausalLM", "model architectures LlamaForCausalLM"),
+        ("package.torch", "", "package torch"),
+    ],
+)
+def test_a_setting_is_written_as_its_kind(setting: str, value: str, text: str) -> None:
+    assert suspect_text(Suspect(setting=setting, value=value, reasons=())) == text
