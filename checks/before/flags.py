@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from checks.before.flag_remedies import leave_out, look_alikes, remedies_for
 from checks.before.flag_values import check_value
 from checks.before.variables import check_environment
 from checks.engine.canonical import given_twice
 from checks.engine.flag_history import Span, flag_span, successor
+from checks.engine.flag_remedies import leave_out, look_alikes, remedies_for
 from checks.engine.flag_schema import Flag, FlagSchema, Found, available
 from checks.vocabulary import Finding, FlagValue, Remedy, Severity
 

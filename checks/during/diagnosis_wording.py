@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from checks.during import matching
+from checks.during.cause_remedies import fitted_remedies
 from checks.during.judgement import Judgement
 from checks.during.log.incident_builder import FATAL
 from checks.during.log.incidents import Incident, Raised
@@ -18,8 +19,8 @@ from checks.during.log.restarts import MOST_SHOWN
 from checks.during.matching import Hit
 from checks.during.reply_text import reply_text
 from checks.during.unexplained import engine_frame, engine_path, raise_site
-from checks.engine.remedies import fill, fitting, for_draft
-from checks.vocabulary import Diagnosis, LogVerdict, Match, Remedy, Role, parse_version
+from checks.engine.remedies import fill
+from checks.vocabulary import Diagnosis, LogVerdict, Match, Role, parse_version
 
 if TYPE_CHECKING:
     from checks.engine.raise_sites import RaiseSite
@@ -40,7 +41,6 @@ _FAILED_REQUESTS = (
     ),
 )
 _WARMUP = ("_execute_server_warmup", "_wait_and_warmup")  # entrypoints/http_server.py
-_DRAFT_FRAME = "/sglang/srt/speculative/"  # path of a frame in the draft model's worker
 
 
 def word(judged: Judgement, *, firsts: Sequence[int] = (), before: Sequence[Judgement] = ()) -> Diagnosis:
@@ -61,7 +61,7 @@ def word(judged: Judgement, *, firsts: Sequence[int] = (), before: Sequence[Judg
         cause=match,
         sentence=match.title if match else _sentence(judged, site),
         why=why,
-        remedies=_remedies(judged, cause, advice.remedies) if cause and advice else (),
+        remedies=fitted_remedies(judged, cause, advice.remedies) if cause and advice else (),
         symptoms=_matches(judged.hits, Role.SYMPTOM),
         ledger=_matches(judged.hits, Role.LEDGER),
         dismissed=_matches(judged.hits, Role.BENIGN),
@@ -190,15 +190,6 @@ def _moved(last: Line | None) -> str:
         return ""
     at = f" at {last.time}" if last.time else ""
     return f"; last sign of progress: line {last.number}{at}: {last.text.strip()[:120]}"
-
-
-def _remedies(judged: Judgement, cause: Hit, remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
-    spelled = fitting(remedies, judged.reading.facts, cause.captures)
-    if cause.incident < 0 or not any(
-        _DRAFT_FRAME in line.text for line in judged.reading.incidents[cause.incident].lines
-    ):
-        return spelled
-    return tuple(map(for_draft, spelled))
 
 
 def _match(hit: Hit) -> Match:

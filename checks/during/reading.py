@@ -30,6 +30,7 @@ class Reading(Struct, frozen=True, kw_only=True):
     milestones: tuple[Milestone, ...]
     facts: Facts
     index: Index
+    arguments: Mapping[str, Any] = {}  # the server args that the log reports, by Python name
 
     @property
     def last_phase(self) -> str:
@@ -53,7 +54,14 @@ def read(scanned: Scanned, index: Index, known: Mapping[str, Any] | None = None,
     launch = server_args.read(scanned.lines)
     all_incidents = incidents(scanned.lines)
     facts = merge(launch, known or {}, engine, _phase(reached, all_incidents))
-    return Reading(scanned=scanned, incidents=all_incidents, milestones=reached, facts=facts, index=index)
+    return Reading(
+        scanned=scanned,
+        incidents=all_incidents,
+        milestones=reached,
+        facts=facts,
+        index=index,
+        arguments=launch.arguments,
+    )
 
 
 def starts_of(reading: Reading) -> tuple[Reading, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from msgspec.structs import replace
 from packaging.version import Version
@@ -14,17 +15,25 @@ from packaging.version import Version
 from checks.catalog.conditions import Facts, parse_condition
 from checks.engine.flag_history import flag_span
 from checks.engine.flag_schema import FlagSchema, load
+from checks.engine.tailoring import is_empty, tailored
 from checks.vocabulary import EngineRange, FlagValue, Remedy, parse_version
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _FACT = re.compile(r"\{([a-z_]+\.[\w.-]+)\}")
 
 
-def fitting(remedies: Iterable[Remedy], facts: Facts, captures: Mapping[str, str]) -> tuple[Remedy, ...]:
-    """Return the remedies that apply, in the entry's order, without those that set a flag unknown to the release."""
+def fitting(
+    remedies: Iterable[Remedy], facts: Facts, captures: Mapping[str, str], resolved: Mapping[str, Any] | None = None
+) -> tuple[Remedy, ...]:
+    """Return the remedies that apply, in the entry's order, without those that set a flag unknown to the release.
+
+    `captures` are the names that the log contains; `resolved` are the server args that it reports, by Python name.
+    """
     version = facts.get("engine.version")
     schema = load(version) if version else None
-    return tuple(_spelled(remedies, facts, captures, schema))
+    spelled = _spelled(remedies, facts, captures, schema)
+    fitted = (tailored(remedy, facts, schema or load(), resolved or {}) for remedy in spelled)
+    return tuple(remedy for remedy in fitted if not is_empty(remedy))
 
 
 def for_draft(remedy: Remedy) -> Remedy:
@@ -54,8 +63,10 @@ def _spelled(
         flags: dict[str, FlagValue] | None = _set(remedy, schema)
         if flags is None:
             continue
-        unset = [_typed(name, flags, schema) for name in _existing((fill(n, captures) for n in remedy.unset), schema)]
-        upgrade = {name: to for name, to in remedy.upgrade.items() if name != "sglang" or not _is_in(to, version)}
+        captured = [fill(name, captures).lstrip("-") for name in remedy.unset if "{" in name]
+        written = _existing((name for name in remedy.unset if "{" not in name), schema)
+        unset = [*captured, *(_typed(name, flags, schema) for name in written)]
+        upgrade = _upgrade(remedy, version, captures.get("flag", ""))
         if (remedy.upgrade and not upgrade) or (remedy.unset and not unset and not flags):
             continue  # nothing remains to do
         yield replace(
@@ -67,6 +78,15 @@ def _spelled(
             unset=tuple(dict.fromkeys(unset)),
             env={name: fill(value, captures) for name, value in remedy.env.items()},
         )
+
+
+def _upgrade(remedy: Remedy, version: str | None, flag: str) -> dict[str, str]:
+    """Return the upgrades that change the release; for an option that the log names, to the first release with it."""
+    upgrade = dict(remedy.upgrade)
+    if flag and "sglang" in upgrade:
+        span = flag_span(flag.lstrip("-").replace("_", "-"))
+        upgrade = {"sglang": f">={span.first}"} if span else {}
+    return {name: to for name, to in upgrade.items() if name != "sglang" or not _is_in(to, version)}
 
 
 def _set(remedy: Remedy, schema: FlagSchema | None) -> dict[str, FlagValue] | None:

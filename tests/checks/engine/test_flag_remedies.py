@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checks.before.flag_remedies import leave_out, look_alikes, remedies_for
+from checks.engine.flag_remedies import leave_out, look_alikes, remedies_for
 from checks.engine.flag_schema import load
 from checks.vocabulary import FlagValue
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from checks.engine.flag_history import Successor, canonical_elsewhere, successor
+from checks.engine.flag_history import Successor, canonical_elsewhere, flag_span, successor
 from checks.engine.flag_schema import FlagSchema
+from checks.engine.foreign import ForeignOption, foreign
 from checks.vocabulary import FlagValue, Remedy
 
 
@@ -24,10 +25,21 @@ def remedies_for(name: str, value: FlagValue, flags: Mapping[str, FlagValue], sc
         return (remedy,) if remedy is not None else leave_out(name, entry.note)
     if entry is not None and entry.kind == "dropped":
         return leave_out(name, entry.note)
+    other = foreign(name) if flag_span(name) is None else None
+    if other is not None:
+        return (_translated(other, value, flags, schema),)
     spelled = schema.spell(name)
     if spelled is None or spelled == name:
         return ()
     return (Remedy(text=f"Use --{spelled}; its values are the same.", set={spelled: value}, unset=(name,)),)
+
+
+def _translated(other: ForeignOption, value: FlagValue, flags: Mapping[str, FlagValue], schema: FlagSchema) -> Remedy:
+    """Return the counterpart of an option of another program; its removal if there is none."""
+    if not other.set:
+        return Remedy(text=f"Remove --{other.old}, an option of {other.of}. {other.note}".strip(), unset=(other.old,))
+    entry = Successor(old=other.old, kind="replaced", set=other.set, note=f"--{other.old} is an option of {other.of}.")
+    return _replacement(entry, value, flags, schema) or leave_out(other.old, entry.note)[0]
 
 
 def look_alikes(name: str, value: FlagValue, schema: FlagSchema) -> tuple[Remedy, ...]:
