@@ -36,6 +36,10 @@ _FAILED_REQUESTS = (
         "requests answered with a server error: {count} (first at line {line})",
     ),
     (
+        re.compile(r'"POST [^"]*" 4(?!04)\d\d '),
+        "requests refused as invalid: {count} (first at line {line}); the reply contains the reason, the log does not",
+    ),
+    (
         re.compile(r"(?:[Pp]refill|[Dd]ecode) transfer failed|KVTransferError"),
         "KV cache transfers that failed: {count} (first at line {line}); see the other side's log",
     ),

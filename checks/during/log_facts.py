@@ -32,6 +32,13 @@ def merge(log: LogFacts, known: Mapping[str, Any], engine: str, phase: str) -> F
     return {**facts, "log.phase": phase}
 
 
+def stated_flags(known: Mapping[str, Any], version: str) -> frozenset[str]:
+    """Return the facts of the flags that a caller states, under their canonical names; empty if it states none."""
+    flags = _flags(known.get("flags"))
+    schema = load(version) if flags else None
+    return frozenset(f"flag.{schema.canonical(name) or name}" for name in flags) if schema else frozenset()
+
+
 def release_of(arguments: Iterable[str]) -> str:
     """Return the newest release that introduced one of these arguments; empty if there are too few of them."""
     names = [name.replace("_", "-") for name in arguments]
@@ -47,7 +54,8 @@ def _without_defaults(flags: Mapping[str, FlagValue], version: str) -> dict[str,
     changed = {}
     for name, value in flags.items():
         flag = schema.find(name).flag
-        if flag is None or str(flag.default) != str(value):
+        # an option that an exactly known release does not have was not passed: the engine stores it by itself
+        if not schema.exact if flag is None else str(flag.default) != str(value):
             changed[name] = value
     return changed
 

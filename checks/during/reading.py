@@ -17,7 +17,7 @@ from checks.during.log import phases, restarts, server_args
 from checks.during.log.incidents import Incident, incidents
 from checks.during.log.phases import Milestone
 from checks.during.log.scan import Scanned
-from checks.during.log_facts import merge
+from checks.during.log_facts import merge, stated_flags
 from checks.during.signature_index import Index
 from checks.during.unexplained import phase_by_frames
 
@@ -30,6 +30,7 @@ class Reading(Struct, frozen=True, kw_only=True):
     milestones: tuple[Milestone, ...]
     facts: Facts
     index: Index
+    stated: frozenset[str] = frozenset()  # the options that the caller knows to be in the launch: `flag.tp-size`
     arguments: Mapping[str, Any] = {}  # the server args that the log reports, by Python name
 
     @property
@@ -61,6 +62,7 @@ def read(scanned: Scanned, index: Index, known: Mapping[str, Any] | None = None,
         facts=facts,
         index=index,
         arguments=launch.arguments,
+        stated=stated_flags(known or {}, str(facts.get("engine.version") or "")),
     )
 
 

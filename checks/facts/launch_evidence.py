@@ -98,7 +98,8 @@ def load_newest() -> FlagSchema:
 def _model_facts(prefix: str, model: Mapping[str, Any]) -> dict[str, Any]:
     facts = {f"{prefix}.{name}": value for name, value in model.items() if name != "quantization"}
     if "quantization" in model:
-        quantization = model["quantization"] or {}
+        written = model["quantization"] or {}
+        quantization = {"quant_method": written} if isinstance(written, str) else written
         facts[f"{prefix}.quantized"] = bool(quantization)
         facts[f"{prefix}.quant_method"] = quantization.get("quant_method")
         facts.update({f"{prefix}.quant.{name}": value for name, value in quantization.items()})

@@ -16,10 +16,11 @@ from checks.engine.flag_schema import FlagSchema, load
 from checks.suspects import attribution_wording as wording
 from checks.suspects.clues import Clues, clues_of
 from checks.suspects.experiments import Refuses, experiments
-from checks.suspects.foreseen import Foreseen, explaining
+from checks.suspects.foreseen import Foreseen, died_before_ranks, explaining
 from checks.suspects.plan import KINDS, plan, understood
 from checks.suspects.ranking import Weighed, rank
-from checks.suspects.settings import settings_of
+from checks.suspects.settings import implied, settings_of
+from checks.suspects.suspected_host import SCORE, suspected_host
 from checks.suspects.suspected_package import suspected_package
 from checks.vocabulary import Diagnosis, Evidence, Finding, LogVerdict, Match, Role, Severity, Suspect
 
@@ -40,11 +41,12 @@ def attribute(
     facts = judged.reading.facts
     version = str(facts.get("engine.version") or "")
     schema, features = load(version), feature_map.load(version)
-    findings = _findings(facts, schema, rules, recorded)
+    findings = _findings(judged, schema, rules, recorded)
     clues = clues_of(judged)
     if clues.empty:
         return _planned(diagnosis, facts, schema)
-    weighed = rank(settings_of(facts, schema), clues, features, findings)
+    settings = [*settings_of(facts, schema), *implied(clues.message, facts, schema)]
+    weighed = rank(settings, clues, features, findings, judged.reading.stated)
     foreseen = explaining(judged, clues, features, weighed, findings)
     if foreseen.errors:
         return _explained(judged, diagnosis, foreseen)
@@ -62,17 +64,22 @@ def _planned(diagnosis: Diagnosis, facts: Facts, schema: FlagSchema) -> Diagnosi
 
 
 def _findings(
-    facts: Facts, schema: FlagSchema, rules: Sequence[Rules], recorded: Sequence[Finding]
+    judged: Judgement, schema: FlagSchema, rules: Sequence[Rules], recorded: Sequence[Finding]
 ) -> tuple[Finding, ...]:
-    """Return the findings on the launch that the facts describe, one per id and subject; recorded ones first."""
+    """Return the findings on the launch behind a log, one per id and subject: the recorded ones, else those of a check.
+
+    An engine that started its ranks has accepted its flags: only the rules count then.
+    """
+    facts = judged.reading.facts
     flags = {name.removeprefix("flag."): value for name, value in facts.items() if name.startswith("flag.")}
     env = {name.removeprefix("env."): str(value) for name, value in facts.items() if name.startswith("env.")}
     if not flags and not recorded:
         return ()
     spelled = {schema.spell(name) or name: value for name, value in flags.items()}
-    judged = () if recorded else (*check_flags(spelled, env, schema), *constrain(facts, rules))
+    refused = check_flags(spelled, env, schema) if died_before_ranks(judged) else ()
+    checked = () if recorded else (*refused, *constrain(facts, rules))
     unique: dict[tuple[str, str], Finding] = {}
-    for finding in (*recorded, *judged):
+    for finding in (*recorded, *checked):
         unique.setdefault((finding.id, finding.subject), finding)
     return tuple(unique.values())
 
@@ -112,13 +119,19 @@ def _suspects(
     weighed: Sequence[Weighed], clues: Clues, facts: Facts, schema: FlagSchema, refuses: Refuses
 ) -> tuple[Suspect, ...]:
     suspects = [
-        Suspect(
-            setting=item.setting.fact,
-            value=item.setting.value,
-            reasons=wording.reasons(item),
-            experiments=experiments(item.setting, schema, refuses),
+        (
+            item.score,
+            Suspect(
+                setting=item.setting.fact,
+                value=item.setting.value,
+                reasons=wording.reasons(item),
+                experiments=experiments(item.setting, schema, refuses),
+            ),
         )
         for item in weighed[:MOST_SUSPECTS]
     ]
+    resource = suspected_host(clues)
+    if resource is not None:
+        suspects = sorted([*suspects, (SCORE, resource)], key=lambda item: -item[0])[:MOST_SUSPECTS]
     package = suspected_package(clues, facts, schema)
-    return (*suspects, *((package,) if package else ()))
+    return (*(suspect for _, suspect in suspects), *((package,) if package else ()))

@@ -31,6 +31,7 @@ _SENTENCES = {
     "option-file": "{place} is imported only if it is set",
     "reads": "the function at {place} reads it",
     "source": "the source line at {place} uses it",
+    "affinity": "the outcome of `{word}` at {place} depends on it",
 }
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from checks.during.judgement import Judgement
 from checks.during.log.incident_builder import FRAME
 from checks.during.log.incidents import Incident
 from checks.during.unexplained import engine_path, raise_site
 
+_INSTALLATION = re.compile(r".*/(?:site|dist)-packages/")
 _MOST_INCIDENTS = 3  # the failure, and what followed from it or led to it
 _MOST_CHARS = 4_000
+_MOST_OF_MESSAGE = 700  # what follows in a longer one is a list or a dump, which names every feature
 
 
 class Place(Struct, frozen=True, kw_only=True):
@@ -24,6 +28,11 @@ class Place(Struct, frozen=True, kw_only=True):
     function: str
     line: int
     source: str = ""  # the line of source that the traceback prints
+
+    @property
+    def where(self) -> str:
+        """file:line, without the folders of an installation."""
+        return f"{_INSTALLATION.sub('', self.file)}:{self.line}"
 
 
 class Clues(Struct, frozen=True, kw_only=True):
@@ -48,8 +57,11 @@ def clues_of(judged: Judgement) -> Clues:
     texts = dict.fromkeys(text for item in incidents[:_MOST_INCIDENTS] for text in _texts(item))
     version = judged.reading.facts.get("engine.version")
     site = raise_site(first, str(version or ""))
+    places = list(_places(first))
+    if site and places:  # the site knows the class, which a traceback does not print
+        places[0] = replace(places[0], function=site.function)
     return Clues(
-        places=tuple(_places(first)),
+        places=tuple(places),
         message="\n".join(texts)[:_MOST_CHARS],
         conditions=site.conditions if site else (),
     )
@@ -62,7 +74,7 @@ def _texts(incident: Incident) -> Iterator[str]:
         yield from (line.text.strip() for line in incident.lines if not FRAME.match(line.text))
     for part in incident.chain:
         if part.type:
-            yield f"{part.type}: {part.message.strip()}"
+            yield f"{part.type}: {part.message.strip()[:_MOST_OF_MESSAGE]}"
 
 
 def _places(incident: Incident) -> Iterator[Place]:

@@ -30,6 +30,10 @@ def experiments(setting: Setting, schema: FlagSchema, refuses: Refuses) -> tuple
 
 def _of_flag(name: str, setting: Setting, schema: FlagSchema, refuses: Refuses) -> Iterator[Remedy]:
     spelled = schema.spell(name) or name
+    if not setting.given:
+        switch = (flag := schema.by_name.get(spelled)) is not None and flag.is_switch
+        yield Remedy(set={spelled: True if switch else "<value>"}, concrete=switch)
+        return
     flag = schema.by_name.get(spelled)
     if setting.path.startswith(("/", "~")):
         yield Remedy(inspect=f"ls -l {setting.path}")

@@ -13,12 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from checks.engine.feature_map import FeatureMap, plain, words_of
+from checks.suspects.affinities import affinity
 from checks.suspects.clues import Clues, Place
-from checks.suspects.settings import Setting
+from checks.suspects.settings import COMMON, Setting
 from checks.vocabulary import Finding, Severity
 
 THRESHOLD = 1.5  # a lower score is less than one rare word in the message
 _MOST_PLACES = 14
+_PATH = re.compile(r"\S*/\S*/\S*")  # its folders name an installation, not a feature
+_NEAR_DEPTH, _NEAR_WEIGHT = 0.35, 0.7  # a step of the engine counts nearly in full among the six innermost frames
 
 
 class Weighed(Struct, frozen=True, kw_only=True):
@@ -33,21 +36,29 @@ class Reason(Struct, frozen=True, kw_only=True):
     """One piece of evidence that a setting leads to the failure."""
 
     weight: float
-    kind: str  # names value-quoted selects option-file reads source condition word value-word related foreseen
+    kind: str  # names value-quoted selects option-file reads source condition affinity word value-word related foreseen
     place: str = ""  # file:line of a frame
     word: str = ""
 
 
 def rank(
-    settings: Iterable[Setting], clues: Clues, features: FeatureMap, findings: Iterable[Finding] = ()
+    settings: Iterable[Setting],
+    clues: Clues,
+    features: FeatureMap,
+    findings: Iterable[Finding] = (),
+    stated: frozenset[str] = frozenset(),
 ) -> list[Weighed]:
-    """Return the settings that something speaks for, the most suspicious first. Equal scores keep their order."""
+    """Return the settings that something speaks for, the most suspicious first. Equal scores keep their order.
+
+    `stated` are the options that the caller knows to be in the launch, if it knows them: what the log adds to them is
+    the engine's own choice, which is less suspicious.
+    """
     scene = _Scene(clues, features)
     foreseen = _by_subject(findings)
     weighed = []
     for setting in settings:
         reasons = sorted(scene.reasons(setting, foreseen.get(setting.fact)), key=lambda reason: -reason.weight)
-        score = sum(reason.weight for reason in reasons) - _prior(setting)
+        score = sum(reason.weight for reason in reasons) - _prior(setting, stated)
         if score >= THRESHOLD:
             weighed.append(Weighed(setting=setting, score=score, reasons=tuple(reasons)))
     return sorted(weighed, key=lambda item: -item.score)
@@ -61,9 +72,12 @@ def _by_subject(findings: Iterable[Finding]) -> Mapping[str, Finding]:
     return worst
 
 
-def _prior(setting: Setting) -> float:
-    """Return what a setting that nearly every launch has must overcome."""
-    return 3.0 if setting.fact in _EVERYWHERE else 0.5 if setting.fact.startswith("model.") else 0.0
+def _prior(setting: Setting, stated: frozenset[str]) -> float:
+    """Return what a setting must overcome that nearly every launch has, or that the engine chose itself."""
+    if setting.fact in _EVERYWHERE:
+        return 3.0
+    chosen = bool(stated) and setting.fact.startswith("flag.") and setting.fact not in stated and setting.given
+    return 1.0 if chosen else 0.5 if setting.fact.startswith("model.") else 0.0
 
 
 _EVERYWHERE = frozenset({
@@ -80,13 +94,15 @@ class _Scene:
         self._places = clues.places[:_MOST_PLACES]
         self._message = clues.message
         self._conditions = " ".join(clues.conditions)
-        self._message_words = frozenset(map(stem, words_of(clues.message)))
-        self._plain = plain(clues.message)
+        words = _PATH.sub(" ", clues.message)
+        self._message_words = frozenset(map(stem, words_of(words)))
+        self._plain = plain(words)
         self._depths = {id(place): 1 / (1 + 0.3 * depth) for depth, place in enumerate(self._places)}
         self._place_words: dict[str, tuple[float, Place]] = {}
         for place in self._places:
+            near = self._depths[id(place)] * (1.0 if place.engine else 0.5)  # a package serves several features
             for word in (*words_of(_tail(place.file)), *words_of(place.function)):
-                self._place_words.setdefault(stem(word), (self._depths[id(place)], place))
+                self._place_words.setdefault(stem(word), (near, place))
 
     def reasons(self, setting: Setting, finding: Finding | None) -> Iterator[Reason]:
         """Yield everything that speaks for a setting."""
@@ -112,7 +128,7 @@ class _Scene:
         elif value.isdigit() and _has_word(self._message, value):
             weight = 1.5 + 0.5 * len(value) if len(value) > 1 else 1.0 if len(self._message) < 200 else 0.0
             yield Reason(weight=weight, kind="value-quoted", word=value)
-        elif len(setting.plain_value) > 3 and value not in ("true", "auto", "none") and not value.isdigit():
+        elif len(setting.plain_value) > 3 and setting.plain_value not in COMMON and not value.isdigit():
             if _has_word(self._message, value):
                 yield Reason(weight=3, kind="value-quoted", word=value)
             elif len(setting.plain_value) > 5 and setting.plain_value in self._plain:
@@ -127,10 +143,14 @@ class _Scene:
         yield from best.values()
 
     def _at(self, setting: Setting, place: Place) -> Iterator[Reason]:
-        depth, where = self._depths[id(place)], f"{place.file}:{place.line}"
+        depth, where = self._depths[id(place)], place.where
         used = next((name for name in setting.attributes if _has_word(place.source, name.lstrip("$"))), "")
         if len(used) > 3:
             yield Reason(weight=(4 if "_" in used else 2) * depth, kind="source", place=where)
+        depends = affinity(place.function, setting.fact)
+        if depends and not (setting.fact == "flag.tp-size" and setting.value == "1"):
+            near = max(depth, _NEAR_WEIGHT) if depth > _NEAR_DEPTH else depth
+            yield Reason(weight=depends * near, kind="affinity", place=where, word=place.function)
         if not place.engine:
             return
         values = self._features.values.get(place.file, frozenset())
@@ -161,19 +181,20 @@ class _Scene:
         if located and whole:
             total = min(sum(rarities[word] * depth for word, (depth, _) in located.items()) / whole, 1.5)
             word, (_, place) = max(located.items(), key=lambda item: rarities[item[0]] * item[1][0])
-            yield Reason(weight=scale * total, kind=kind, place=f"{place.file}:{place.line}", word=word)
+            yield Reason(weight=scale * total, kind=kind, place=place.where, word=word)
 
 
 def stem(word: str) -> str:
     """Return a word without the commonest endings, so that `graphs` is `graph` and `parallelism` is `parallel`."""
-    for ending in ("ization", "ism", "ing", "ed", "es", "s"):
+    for ending in ("s", "ization", "ism", "ing", "ed", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 4:
-            return word[: -len(ending)]
+            word = word[: -len(ending)]
     return word
 
 
 def _has_word(text: str, word: str) -> bool:
-    return bool(text) and word in text and re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text) is not None
+    """Return whether a text contains a word; as a part of a path it names a folder, not a setting."""
+    return bool(text) and word in text and re.search(rf"(?<![\w/-]){re.escape(word)}(?![\w/-])", text) is not None
 
 
 def _tail(file: str) -> str:

@@ -6,14 +6,16 @@ Each setting has the names under which the engine's source and messages refer to
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from checks.catalog.conditions import Facts
 from checks.engine.feature_map import plain, words_of
-from checks.engine.flag_schema import Flag, FlagSchema
+from checks.engine.flag_schema import Flag, FlagSchema, own_name
 
 # Words that many settings share, or that say nothing about a feature.
 COMMON = frozenset({
@@ -22,8 +24,11 @@ COMMON = frozenset({
     "auto", "server", "args", "sglang", "sgl", "version", "config", "settings", "value", "list", "set", "by", "for",
     "and", "or", "to", "in", "is", "a", "an", "if", "per", "with", "on", "not", "when", "from", "name", "names",
     "only", "also", "used", "using", "be", "will", "that", "this", "it", "its", "are", "can", "as", "at", "error",
-    "errors", "info", "srt", "python", "py", "self", "cls", "init", "main", "run",
+    "errors", "info", "srt", "python", "pytorch", "py", "self", "cls", "init", "main", "run",
 })  # fmt: skip
+NOT_SET = "(not set)"
+_OPTION = re.compile(r"--([a-z][a-z0-9]+(?:-[a-z0-9]+)+)")
+_ATTRIBUTE = re.compile(r"\b[a-z][a-z0-9]*(?:_[a-z0-9]+)+\b")
 _SHORT = frozenset({"tp", "dp", "ep", "pp", "cp", "kv", "pd", "mm"})  # short words that name a feature
 _EXPANSIONS = {
     "tp": "tensor parallel ordinal", "dp": "data parallel ordinal", "ep": "expert parallel", "attn": "attention",
@@ -77,6 +82,7 @@ class Setting(Struct, frozen=True, kw_only=True):
     value_words: frozenset[str] = frozenset()  # rare words of its value, and keys inside a JSON value
     related: frozenset[str] = frozenset()  # words of its help text, or of the library that reads it
     chooses: bool = False  # whether its value is one of the choices that the release lists
+    given: bool = True  # whether the launch has it; False for an option that a message names and the launch lacks
 
     @property
     def plain_value(self) -> str:
@@ -102,6 +108,17 @@ def settings_of(facts: Facts, schema: FlagSchema) -> Iterator[Setting]:
     yield from _of_model(facts)
 
 
+def implied(text: str, facts: Facts, schema: FlagSchema) -> Iterator[Setting]:
+    """Yield the options that a message names and the launch does not set: it may lack what the message asks for."""
+    by_attribute = {flag.dest: flag for flag in schema.flags if "_" in flag.dest}
+    names = {name: flag for match in _OPTION.findall(text) if (flag := schema.find(name := match).flag)}
+    names |= {word: by_attribute[word] for word in _ATTRIBUTE.findall(text) if word in by_attribute}
+    for flag in {id(flag): flag for flag in names.values()}.values():
+        canonical = schema.canonical(own_name(flag)) or own_name(flag)
+        if facts.get(f"flag.{canonical}") in (None, False):
+            yield replace(of_flag(canonical, "", schema), value=NOT_SET, given=False, value_words=frozenset())
+
+
 def of_flag(canonical: str, value: Any, schema: FlagSchema) -> Setting:
     """Return the setting of an option; an option that the release does not have is known by its name alone."""
     flag = schema.find(schema.spell(canonical) or canonical).flag
@@ -110,6 +127,8 @@ def of_flag(canonical: str, value: Any, schema: FlagSchema) -> Setting:
     attributes = tuple(dict.fromkeys([flag.dest, *stored] if flag else stored))
     text = " ".join(map(str, value)) if isinstance(value, list | tuple) else "true" if value is True else str(value)
     names = {*(f"--{name}" for name in (*spelled, canonical)), *(name for name in attributes if "_" in name)}
+    if canonical == "model-path":
+        names |= {"config.json", "model_type", "model.safetensors.index.json"}
     name_words = _rare(words_of(" ".join(attributes)))
     value_words = _rare(_value_words(text))
     return Setting(

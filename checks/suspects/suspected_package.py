@@ -16,6 +16,7 @@ from checks.vocabulary import Remedy, Suspect
 
 _MISSING = re.compile(
     r"cannot import name '\w+' from '([\w.]+)'|module '([\w.]+)' has no attribute|No module named '([\w.]+)'"
+    r"|operator (\w+)::\w+ does not exist"
 )
 _INSTALLED = re.compile(r".*/(?:site|dist)-packages/([A-Za-z_]\w*)[/.]")
 # packages whose code calls others

@@ -54,3 +54,10 @@ def test_a_variable_is_unset_and_a_property_of_the_model_cannot_change() -> None
     architecture = Setting(fact="model.architectures", value="X", attributes=())
     assert experiments(variable, SCHEMA, lambda *_: False) == (Remedy(unset_env=("NAME",)),)
     assert experiments(architecture, SCHEMA, lambda *_: False) == ()
+
+
+def test_an_option_that_the_launch_lacks_is_set() -> None:
+    switch = Setting(fact="flag.trust-remote-code", value="(not set)", attributes=(), given=False)
+    sized = Setting(fact="flag.page-size", value="(not set)", attributes=(), given=False)
+    assert experiments(switch, SCHEMA, lambda *_: False) == (Remedy(set={"trust-remote-code": True}),)
+    assert experiments(sized, SCHEMA, lambda *_: False) == (Remedy(set={"page-size": "<value>"}, concrete=False),)

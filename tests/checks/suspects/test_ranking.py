@@ -95,3 +95,30 @@ def test_a_near_frame_outweighs_a_far_one() -> None:
 )
 def test_common_endings_do_not_matter(word: str, root: str) -> None:
     assert stem(word) == root
+
+
+def test_shapes_in_a_weight_loader_point_to_what_decides_them() -> None:
+    message = "RuntimeError: start (0) + length (2) exceeds dimension size (1)."
+    log = failed(message, frame("srt/layers/linear.py", "weight_loader"))
+    override = {"json-model-override-args": '{"num_attention_heads": 2}', "model-path": "/data/m", "page-size": "16"}
+    assert ranked(log, flags=override)[0].setting.fact == "flag.json-model-override-args"
+    assert ranked(log, flags={"model-path": "/data/m", "tp-size": "2"})[0].setting.fact == "flag.tp-size"
+    assert ranked(log, flags={"model-path": "/data/m", "tp-size": "1"})[0].setting.fact == "flag.model-path"
+
+
+def test_a_part_of_a_path_is_not_a_value() -> None:
+    log = failed("RuntimeError: fail at /build/flashinfer/x.cc:1", frame("srt/absent.py", "f"))
+    suspects = ranked(log, flags={"attention-backend": "flashinfer"})
+    assert "value-quoted" not in [reason.kind for item in suspects for reason in item.reasons]
+
+
+def test_what_the_engine_chose_itself_is_less_suspicious() -> None:
+    log = failed("ValueError: page and chunked sizes differ")
+    item = judged(log, flags={"page-size": "16", "chunked-prefill-size": "8"})
+    settings = list(settings_of(item.reading.facts, load(ENGINE)))
+    both = rank(settings, clues_of(item), feature_map.load(ENGINE))
+    one = rank(settings, clues_of(item), feature_map.load(ENGINE), stated=frozenset({"flag.page-size"}))
+    score = {weighed.setting.fact: weighed.score for weighed in both}
+    lower = {weighed.setting.fact: weighed.score for weighed in one}
+    assert lower["flag.page-size"] == score["flag.page-size"]
+    assert lower.get("flag.chunked-prefill-size", 0.0) < score["flag.chunked-prefill-size"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from checks.engine.flag_schema import load
-from checks.suspects.settings import Setting, of_flag, settings_of
+from checks.suspects.settings import NOT_SET, Setting, implied, of_flag, settings_of
 
 SCHEMA = load("0.5.11")
 
@@ -75,3 +75,16 @@ def test_options_variables_and_the_model_are_settings_and_switched_off_options_a
 def test_a_library_variable_is_related_to_what_the_library_calls_it() -> None:
     visible = next(settings_of({"env.CUDA_VISIBLE_DEVICES": "7"}, SCHEMA).__iter__())
     assert "ordinal" in visible.related
+
+
+@pytest.mark.parametrize(
+    "message", ["please pass the argument `trust_remote_code=True`", "set --trust-remote-code", "--trust-remote-code=1"]
+)
+def test_an_option_that_the_message_names_and_the_launch_lacks_is_a_setting(message: str) -> None:
+    [item] = implied(message, {"flag.tp-size": "4"}, SCHEMA)
+    assert (item.fact, item.value, item.given) == ("flag.trust-remote-code", NOT_SET, False)
+
+
+@pytest.mark.parametrize("message", ["set --trust-remote-code", "--frobnicate-all", "a_b and no_option", "--port", ""])
+def test_an_option_of_the_launch_or_of_no_release_is_not_implied(message: str) -> None:
+    assert list(implied(message, {"flag.trust-remote-code": True}, SCHEMA)) == []
