@@ -24,6 +24,7 @@ from checks.vocabulary import Diagnosis, LogVerdict, Match, Role, parse_version
 
 if TYPE_CHECKING:
     from checks.engine.raise_sites import RaiseSite
+    from checks.engine.release_lines import Narrowed
 
 FOREIGN = "this does not look like an SGLang log"
 INTERLEAVED = "the output of several ranks is interleaved: the rank of some lines is a guess"
@@ -106,6 +107,13 @@ def _fatal(incident: Incident) -> str:
     text = first[start.start() :] if start else first
     what = next((line.text.strip() for line in rest if line.text.lstrip().startswith("what():")), "")
     return " ".join(f"{text} {what}".split())[:_MOST_CHARS]
+
+
+def narrowed_note(guess: Narrowed) -> str:
+    """Return the note on a release that the log does not name, with the lines that narrow it down."""
+    places = ", ".join(place.where for place in guess.places)
+    which = "it is" if guess.exact == len(guess.places) else "it is close to"
+    return f"the log does not name the engine's release; by {places} {which} {guess.release}; pass --engine to pick one"
 
 
 def _message(incident: Incident, part: Raised) -> str:

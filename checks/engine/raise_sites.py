@@ -131,6 +131,11 @@ def _score(template: str, text: str) -> int:
     return total
 
 
+def fits(template: str, message: str) -> bool:
+    """Return whether a message can be of a template."""
+    return _score(template, " ".join(message.split())) > 0
+
+
 def literals(template: str) -> list[str]:
     """Return the literal pieces of a template. A truncated template ends where it was cut."""
     plain = template.removesuffix("…").replace("{{", "\x01").replace("}}", "\x02")

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from checks.during.diagnosis import judged_and_worded
+from checks.during.diagnosis_wording import narrowed_note
 from checks.during.log.scan import Scanned, joined, scan
 from checks.during.reading import Reading, read
 from checks.vocabulary import Diagnosis, Finding, LogVerdict
@@ -23,8 +26,7 @@ def diagnose_log(
     `findings` are those of the launch itself, if they are known; without them the launch is checked again by the facts
     at hand.
     """
-    index = knowledge_cache.index()
-    return diagnose_reading(read(scan(chunks, index.words), index, known, engine), findings)
+    return _diagnosed(scan(chunks, knowledge_cache.index().words), known, engine, findings)
 
 
 def diagnose_scanned(
@@ -38,8 +40,25 @@ def diagnose_scanned(
 
     Raises YamlError for malformed knowledge.
     """
+    both = joined(scanned, scan([extra], knowledge_cache.index().words))
+    return _diagnosed(both, known, engine, findings)
+
+
+def _diagnosed(
+    scanned: Scanned, known: Mapping[str, Any] | None, engine: str, findings: Sequence[Finding]
+) -> Diagnosis:
+    """Return the diagnosis; of an unknown failure without a release, by the release that its lines narrow down to."""
     index = knowledge_cache.index()
-    return diagnose_reading(read(joined(scanned, scan([extra], index.words)), index, known, engine), findings)
+    reading = read(scanned, index, known, engine)
+    if reading.facts.get("engine.version") or judged_and_worded(reading)[1].verdict is not LogVerdict.UNKNOWN:
+        return diagnose_reading(reading, findings)
+    from checks.engine.release_lines import narrowed, printed_lines  # reads every release: only for an unknown failure
+
+    guess = narrowed(printed_lines(line.text for line in scanned.lines))
+    if guess is None:
+        return diagnose_reading(reading, findings)
+    diagnosis = diagnose_reading(read(scanned, index, known, guess.release), findings)
+    return replace(diagnosis, notes=(*diagnosis.notes, narrowed_note(guess)))
 
 
 def diagnose_reading(reading: Reading, findings: Sequence[Finding] = ()) -> Diagnosis:
