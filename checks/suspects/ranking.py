@@ -167,21 +167,37 @@ class _Scene:
     def _by_words(self, setting: Setting) -> Iterator[Reason]:
         yield from self._matched(setting.words, "word", 2.5)
         yield from self._matched(setting.value_words, "value-word", 2.5)
-        yield from self._matched(setting.related, "related", 1.0)
+        # what a library calls its variable is chosen by hand; the help text of an option also has ordinary words
+        yield from self._matched(setting.related, "related", 2.5 if setting.fact.startswith("env.") else 1.0)
+
+    def _located(self, word: str, kind: str) -> tuple[float, Place] | None:
+        """Return the weight and place of a word in the frames; a format such as `fp4` may be a part of a name."""
+        exact = self._place_words.get(stem(word))
+        if exact or kind != "value-word" or not _has_digit(word):
+            return exact
+        return next((place for name, place in self._place_words.items() if word in name), None)
+
+    def _is_said(self, word: str, kind: str) -> bool:
+        part = kind == "value-word" and _has_digit(word) and len(word) > 2
+        return stem(word) in self._message_words or (part and any(word in said for said in self._message_words))
 
     def _matched(self, words: frozenset[str], kind: str, scale: float) -> Iterator[Reason]:
         """Yield the words of a group in the message and in the frames; each counts by the share of the group it is."""
         rarities = {word: self._features.rarity(word) for word in words}
         whole = sum(rarities.values()) ** 0.5 if kind != "related" else 1.0
-        in_message = {word for word in words if stem(word) in self._message_words}
+        in_message = {word for word in words if self._is_said(word, kind)}
         if in_message and whole:
             total = min(sum(rarities[word] for word in in_message) / whole, 1.5)
             yield Reason(weight=scale * total, kind=kind, word=max(in_message, key=lambda word: rarities[word]))
-        located = {word: self._place_words[stem(word)] for word in words if stem(word) in self._place_words}
+        located = {word: place for word in words if (place := self._located(word, kind))}
         if located and whole:
             total = min(sum(rarities[word] * depth for word, (depth, _) in located.items()) / whole, 1.5)
-            word, (_, place) = max(located.items(), key=lambda item: rarities[item[0]] * item[1][0])
-            yield Reason(weight=scale * total, kind=kind, place=place.where, word=word)
+            best = max(located, key=lambda word: rarities[word] * located[word][0])
+            yield Reason(weight=scale * total, kind=kind, place=located[best][1].where, word=best)
+
+
+def _has_digit(word: str) -> bool:
+    return any(character.isdigit() for character in word)
 
 
 def stem(word: str) -> str:
