@@ -26,11 +26,15 @@ if TYPE_CHECKING:
     from launcher.profile.file import Profile
 
 
+OBSERVED_HELP = "what was seen of the server, e.g. hang, garbled, slow, images-ignored; an unknown kind lists all kinds"
+
+
 def log(
     file: Annotated[str, typer.Argument(help="log file (plain, .gz, .xz, .zst), or `-` for standard input")],
     engine: Annotated[str, typer.Option(help="SGLang release, e.g. 0.5.10; default: read from the log")] = "",
     facts: Annotated[Path | None, typer.Option(help="JSON: engine_version, gpu, model, flags, env, observed")] = None,
     profile: Annotated[str, typer.Option(help="profile that produced the log (name, or a .yaml file)")] = "",
+    observed: Annotated[str, typer.Option("--observed", metavar="KIND", help=OBSERVED_HELP)] = "",
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON document")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="print Markdown for an issue or a chat")] = False,
     apply: Annotated[str, typer.Option("--apply", help="save --profile with the first remedy under this name")] = "",
@@ -42,8 +46,9 @@ def log(
     if apply and not profile:
         raise _usage("--apply needs the profile that it changes", hint="add --profile NAME, or --profile FILE.yaml")
     traced_cause = traced_entry(trace, as_markdown=as_markdown)
+    _check_kind(observed)
     resolved_profile = _launched(profile, engine) if profile else None
-    diagnosis, traced = _judged(chunks(file), _LaunchKnown(resolved_profile, facts, engine), traced_cause)
+    diagnosis, traced = _judged(chunks(file), _LaunchKnown(resolved_profile, facts, engine, observed), traced_cause)
     if as_json:
         sys.stdout.write(json.dumps({**document(diagnosis), **trace_document(traced)}, ensure_ascii=False) + "\n")
     elif as_markdown:
@@ -64,10 +69,12 @@ class _LaunchKnown(Struct, frozen=True):
     profile: Profile | None
     facts: Path | None
     engine: str
+    observed: str = ""
 
     def facts_document(self) -> dict[str, Any]:
         """Return the stated facts in the form of a --facts file; the file overrides the profile. Raises UsageError."""
-        return {**(_profile_facts(self.profile) if self.profile else {}), **_facts_of(self.facts)}
+        seen = {"observed": {"kind": self.observed}} if self.observed else {}
+        return {**(_profile_facts(self.profile) if self.profile else {}), **_facts_of(self.facts), **seen}
 
     def sources(self) -> dict[str, str]:
         """Return the source of each stated fact, in words, keyed by fact name."""
@@ -149,6 +156,17 @@ def document(diagnosis: Diagnosis) -> dict[str, Any]:
         "engine": diagnosis.engine,
         "notes": list(diagnosis.notes),
     }  # fmt: skip
+
+
+def _check_kind(kind: str) -> None:
+    """Raise UsageError with the known kinds for an observation that no plan of experiments understands."""
+    if not kind:
+        return
+    from checks.suspects.plan import KINDS, understood
+
+    if not understood(kind):
+        groups = "; ".join(f"{group}: {', '.join(kinds)}" for group, kinds in KINDS.items())
+        raise _usage(f"unknown observation `{kind}`", hint=f"use one of {groups}")
 
 
 def _launched(name: str, engine: str) -> Profile:

@@ -129,3 +129,33 @@ def test_json_keeps_install_next_to_the_three_kinds(
     assert {key: document[key] for key in ("install", "run", "require", "inspect")} == {
         "install": install, "run": run, "require": require, "inspect": inspect,
     }  # fmt: skip
+
+
+def test_an_observation_is_answered_with_experiments_on_this_launch(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "empty.log").write_text("")
+    path = profile(tmp_path / "mine")
+    code, out = diagnose(capsys, str(tmp_path / "empty.log"), "--profile", str(path), "--observed", "garbled")
+    assert code == 5
+    assert "try        1. without speculative-algorithm: if the trouble ends, speculation is at fault" in out
+
+
+def test_an_unknown_observation_is_refused_with_the_known_kinds(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _ = diagnose(capsys, str(NEXTN), "--observed", "purple")
+    assert code == 2
+
+
+def test_a_suspect_has_its_position_in_the_profile(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "crash.log"
+    log.write_text(
+        "[2026-11-29 15:25:10 TP0] Scheduler hit an exception: Traceback (most recent call last):\n"
+        '  File "/a/sglang/srt/speculative/ngram_worker.py", line 10, in forward\nFrobError: odd\n'
+    )
+    path = tmp_path / "x.yaml"
+    path.write_text("why: w\nmodel: {path: /m}\nflags:\n  speculative-algorithm: NGRAM\n")
+    _, out = diagnose(capsys, str(log), "--profile", str(path), "--engine", "0.5.11", "--json")
+    first = json.loads(out)["suspects"][0]
+    assert first["setting"] == "flag.speculative-algorithm"
+    assert "x.yaml:4" in first["where"]
+    assert first["experiments"][0]["untested"] is True
