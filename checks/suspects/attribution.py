@@ -134,4 +134,8 @@ def _suspects(
     if resource is not None:
         suspects = sorted([*suspects, (SCORE, resource)], key=lambda item: -item[0])[:MOST_SUSPECTS]
     package = suspected_package(clues, facts, schema)
-    return (*(suspect for _, suspect in suspects), *((package,) if package else ()))
+    ranked = tuple(suspect for _, suspect in suspects)
+    if package is None:
+        return ranked
+    # a name that the engine itself lacks is no setting's doing
+    return (package, *ranked) if package.setting == "package.sglang" else (*ranked, package)

@@ -51,6 +51,11 @@ def missing_in_package(message: str, distribution: str, specifier: str, version:
     return f"the message reports `{message}`{mixed}{_needed(distribution, specifier, version)}"
 
 
+def other_interface(where: str, distribution: str, specifier: str, version: str) -> str:
+    """Return why a package is suspected that the engine's code calls in a way that it does not have."""
+    return f"{where} calls {distribution} in a way that it does not have{_needed(distribution, specifier, version)}"
+
+
 def _needed(distribution: str, specifier: str, version: str) -> str:
     if not specifier or distribution == "sglang":
         return ""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from packaging.requirements import InvalidRequirement, Requirement
 
 from checks.catalog.conditions import Facts
-from checks.engine.feature_map import plain
+from checks.engine.feature_map import plain, words_of
 from checks.engine.flag_schema import FlagSchema
 from checks.suspects import attribution_wording as wording
 from checks.suspects.clues import Clues
@@ -18,6 +18,12 @@ _MISSING = re.compile(
     r"cannot import name '\w+' from '([\w.]+)'|module '([\w.]+)' has no attribute|No module named '([\w.]+)'"
     r"|operator (\w+)::\w+ does not exist"
 )
+# a name or an argument that the other side does not have: the versions do not belong together
+_OTHER_INTERFACE = re.compile(r"(?:AttributeError|NameError|TypeError: .*(?:unexpected keyword|positional argument))")
+_USED = frozenset({
+    "triton", "flashinfer", "deepgemm", "deepep", "transformers", "xgrammar", "outlines", "torchao", "mooncake", "nixl",
+    "aiter", "torchvision", "compressed",
+})  # fmt: skip
 _INSTALLED = re.compile(r".*/(?:site|dist)-packages/([A-Za-z_]\w*)[/.]")
 # packages whose code calls others
 _GENERAL = frozenset({"torch", "uvicorn", "starlette", "fastapi", "sglang", "anyio", "uvloop"})
@@ -37,6 +43,9 @@ def suspected_package(clues: Clues, facts: Facts, schema: FlagSchema) -> Suspect
     name = missing and next(filter(None, missing.groups()), "").partition(".")[0]
     if name:
         return _suspect(name, missing[0] if missing else "", wording.missing_in_package, facts, schema)
+    used = next((word for word in words_of(first.file) if word in _USED), "") if first and first.engine else ""
+    if first and used and _OTHER_INTERFACE.match(clues.message):
+        return _suspect(used, first.where, wording.other_interface, facts, schema)
     return None
 
 

@@ -51,3 +51,13 @@ def test_a_name_missing_in_the_engine_points_to_mixed_versions() -> None:
 @pytest.mark.parametrize("file", ["", "/env/site-packages/torch/nn/module.py", "/usr/lib/python3.11/x.py"])
 def test_code_that_only_calls_others_is_not_suspected(file: str) -> None:
     assert suspected(file, "ValueError: frob") is None
+
+
+def test_a_package_that_the_engine_calls_in_a_way_it_does_not_have_is_suspected() -> None:
+    place = Place(file="srt/utils/triton_load_watch.py", engine=True, function="install", line=7)
+    clues = Clues(places=(place,), message="AttributeError: 'runtime_knobs' object has no attribute 'hook'")
+    suspect = suspected_package(clues, {}, SCHEMA)
+    assert suspect is not None
+    assert suspect.setting == "package.triton"
+    assert "srt/utils/triton_load_watch.py:7 calls triton" in suspect.reasons[0]
+    assert suspected_package(Clues(places=(place,), message="ValueError: frob"), {}, SCHEMA) is None
