@@ -45,8 +45,9 @@ def attribute(
     clues = clues_of(judged)
     if clues.empty:
         return _planned(diagnosis, facts, schema)
-    settings = [*settings_of(facts, schema), *implied(clues.message, facts, schema)]
-    weighed = rank(settings, clues, features, findings, judged.reading.stated)
+    named = [item.subject for item in findings if item.severity is Severity.ERROR]
+    settings = [*settings_of(facts, schema), *implied(clues.message, facts, schema, named)]
+    weighed = rank(settings, clues, features, findings, stated=judged.reading.stated, overridden=bool(recorded))
     foreseen = explaining(judged, clues, features, weighed, findings)
     if foreseen.errors:
         return _explained(judged, diagnosis, foreseen)

@@ -18,6 +18,7 @@ from checks.suspects.clues import Clues, Place
 from checks.suspects.settings import COMMON, Setting
 from checks.vocabulary import Finding, Severity
 
+_OVERRIDDEN = 12.0  # more than any evidence of words and frames
 THRESHOLD = 1.5  # a lower score is less than one rare word in the message
 _MOST_PLACES = 14
 _PATH = re.compile(r"\S*/\S*/\S*")  # its folders name an installation, not a feature
@@ -46,18 +47,22 @@ def rank(
     clues: Clues,
     features: FeatureMap,
     findings: Iterable[Finding] = (),
+    *,
     stated: frozenset[str] = frozenset(),
+    overridden: bool = False,
 ) -> list[Weighed]:
     """Return the settings that something speaks for, the most suspicious first. Equal scores keep their order.
 
     `stated` are the options that the caller knows to be in the launch, if it knows them: what the log adds to them is
-    the engine's own choice, which is less suspicious.
+    the engine's own choice, which is less suspicious. `overridden`: the launch was started in spite of the findings,
+    so an error among them is the first suspect.
     """
     scene = _Scene(clues, features)
     foreseen = _by_subject(findings)
     weighed = []
     for setting in settings:
-        reasons = sorted(scene.reasons(setting, foreseen.get(setting.fact)), key=lambda reason: -reason.weight)
+        evidence = scene.reasons(setting, foreseen.get(setting.fact), overridden)
+        reasons = sorted(evidence, key=lambda reason: -reason.weight)
         score = sum(reason.weight for reason in reasons) - _prior(setting, stated)
         if score >= THRESHOLD:
             weighed.append(Weighed(setting=setting, score=score, reasons=tuple(reasons)))
@@ -104,10 +109,10 @@ class _Scene:
             for word in (*words_of(_tail(place.file)), *words_of(place.function)):
                 self._place_words.setdefault(stem(word), (near, place))
 
-    def reasons(self, setting: Setting, finding: Finding | None) -> Iterator[Reason]:
+    def reasons(self, setting: Setting, finding: Finding | None, overridden: bool) -> Iterator[Reason]:
         """Yield everything that speaks for a setting."""
         if finding is not None:
-            weight = 3.0 if finding.severity is Severity.ERROR else 1.0
+            weight = (_OVERRIDDEN if overridden else 3.0) if finding.severity is Severity.ERROR else 1.0
             yield Reason(weight=weight, kind="foreseen", word=finding.id)
         yield from self._in_message(setting)
         yield from self._in_places(setting)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -108,11 +108,17 @@ def settings_of(facts: Facts, schema: FlagSchema) -> Iterator[Setting]:
     yield from _of_model(facts)
 
 
-def implied(text: str, facts: Facts, schema: FlagSchema) -> Iterator[Setting]:
-    """Yield the options that a message names and the launch does not set: it may lack what the message asks for."""
+def implied(text: str, facts: Facts, schema: FlagSchema, subjects: Iterable[str] = ()) -> Iterator[Setting]:
+    """Yield the options that a message or an error finding names and the launch does not set: it may lack them.
+
+    `subjects` are the facts that error findings are about.
+    """
     by_attribute = {flag.dest: flag for flag in schema.flags if "_" in flag.dest}
     names = {name: flag for match in _OPTION.findall(text) if (flag := schema.find(name := match).flag)}
     names |= {word: by_attribute[word] for word in _ATTRIBUTE.findall(text) if word in by_attribute}
+    for subject in subjects:
+        name = schema.spell(subject.removeprefix("flag.")) if subject.startswith("flag.") else None
+        names |= {subject: flag} if name and (flag := schema.by_name.get(name)) else {}
     for flag in {id(flag): flag for flag in names.values()}.values():
         canonical = schema.canonical(own_name(flag)) or own_name(flag)
         if facts.get(f"flag.{canonical}") in (None, False):

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from checks.after.slow_paths import decode_lines
 from checks.during.log.scan import Scanned
+from checks.engine.flag_schema import load
 from checks.vocabulary import Diagnosis, Finding, LogVerdict
 from launcher.flows.diagnose.log_diagnosis import diagnose_log, diagnose_scanned
 from launcher.flows.diagnose.log_view import LogView
@@ -44,7 +45,7 @@ def diagnose_run(run: Run, evidence: HostEvidence = NO_EVIDENCE) -> Diagnosis:
     else:
         diagnosis = diagnose_scanned(evidence.log, kernel, known(run), engine, findings_of(run))
     notes = (*diagnosis.notes, *evidence.notes, *(evidence.kernel[:8] if diagnosis.cause is None else ()))
-    diagnosis = of_run(run, replace(diagnosis, notes=notes))
+    diagnosis = _placed(run, of_run(run, replace(diagnosis, notes=notes)))
     run.write("diagnosis", _gist(diagnosis))
     return diagnosis
 
@@ -54,6 +55,16 @@ def findings_of(run: Run) -> tuple[Finding, ...]:
     with suppress(msgspec.ValidationError):
         return msgspec.convert(run.read("findings") or (), tuple[Finding, ...])
     return ()
+
+
+def _placed(run: Run, diagnosis: Diagnosis) -> Diagnosis:
+    """Return the diagnosis with the position of each suspect in the profile that was launched."""
+    profile, schema = run.read("profile") or {}, load(str(diagnosis.engine or ""))
+    places = {f"env.{name}": item.get("where", "") for name, item in (profile.get("env") or {}).items()}
+    for name, item in (profile.get("flags") or {}).items():
+        places[f"flag.{schema.canonical(name) or name}"] = item.get("where", "")
+    placed = (replace(item, where=places.get(item.setting, item.where)) for item in diagnosis.suspects)
+    return replace(diagnosis, suspects=tuple(placed)) if diagnosis.suspects else diagnosis
 
 
 def of_run(run: Run, diagnosis: Diagnosis) -> Diagnosis:

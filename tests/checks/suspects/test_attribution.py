@@ -95,3 +95,10 @@ def test_a_diagnosis_that_is_not_unknown_does_not_change(log: str) -> None:
 def test_without_a_launch_there_is_no_plan_for_it() -> None:
     diagnosis = attributed("", {"observed": {"kind": "garbled"}})
     assert diagnosis.plan == ()
+
+
+def test_an_option_whose_absence_is_an_error_is_a_suspect() -> None:
+    log = STARTED + HEAD + frame("srt/absent.py", "f") + "FrobError: odd\n"
+    flags = {"speculative-algorithm": "EAGLE3", "speculative-num-steps": "3", "model-path": "/m"}
+    settings = [item.setting for item in attributed(log, {"flags": flags}).suspects]
+    assert "flag.speculative-draft-model-path" in settings

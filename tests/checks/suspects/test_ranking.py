@@ -122,3 +122,13 @@ def test_what_the_engine_chose_itself_is_less_suspicious() -> None:
     lower = {weighed.setting.fact: weighed.score for weighed in one}
     assert lower["flag.page-size"] == score["flag.page-size"]
     assert lower.get("flag.chunked-prefill-size", 0.0) < score["flag.chunked-prefill-size"]
+
+
+def test_an_error_that_was_overridden_is_the_first_suspect() -> None:
+    finding = Finding(id="odd-page", severity=Severity.ERROR, message="odd", subject="flag.page-size")
+    item = judged(failed("E: x", frame("srt/layers/attention/flashmla_backend.py", "f")),
+                  flags={"page-size": "16", "attention-backend": "flashmla"})  # fmt: skip
+    settings = list(settings_of(item.reading.facts, load(ENGINE)))
+    maps = feature_map.load(ENGINE)
+    assert rank(settings, clues_of(item), maps, (finding,))[0].setting.fact == "flag.attention-backend"
+    assert rank(settings, clues_of(item), maps, (finding,), overridden=True)[0].setting.fact == "flag.page-size"

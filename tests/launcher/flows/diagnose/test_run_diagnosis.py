@@ -164,3 +164,39 @@ def test_validation_sees_decode_lines_and_fresh_ones_too(tmp_path: Path) -> None
     assert [line.graph for line in view.decode] == [False] * 3
     run.log.unlink()
     assert log_view(run, DECODE.encode()) == LogView()
+
+
+CRASH = (
+    "[2026-11-29 15:25:10 TP0] Scheduler hit an exception: Traceback (most recent call last):\n"
+    '  File "/a/sglang/srt/speculative/ngram_worker.py", line 10, in forward\nFrobError: odd\n'
+)
+
+
+def test_a_suspect_has_its_position_in_the_profile_that_was_launched(tmp_path: Path) -> None:
+    run = stored(tmp_path, CRASH)
+    run.write("plan", {"engine": "0.5.11"})
+    run.write("launch", {"flags": {"speculative-algorithm": "NGRAM"}})
+    run.write("profile", {"flags": {"speculative-algorithm": {"value": "NGRAM", "where": "profiles/x.yaml:7:3"}}})
+    first = diagnose_run(run).suspects[0]
+    assert (first.setting, first.where) == ("flag.speculative-algorithm", "profiles/x.yaml:7:3")
+    assert run.read("diagnosis")["suspects"][0] == "flag.speculative-algorithm"
+
+
+def test_a_finding_that_was_overridden_explains_the_crash_in_its_feature(tmp_path: Path) -> None:
+    run = stored(tmp_path, CRASH)
+    run.write("plan", {"engine": "0.5.11"})
+    run.write("launch", {"flags": {"speculative-algorithm": "NGRAM"}})
+    finding = {
+        "id": "ngram-without-support", "severity": "error", "message": "NGRAM speculation is not supported here",
+        "subject": "flag.speculative-algorithm", "origin": "rule", "remedies": [{"unset": ["speculative-algorithm"]}],
+    }  # fmt: skip
+    run.write("findings", [finding])
+    diagnosis = diagnose_run(run)
+    assert diagnosis.cause is not None and diagnosis.cause.id == "ngram-without-support"
+    assert diagnosis.remedies[0].unset == ("speculative-algorithm",)
+
+
+def test_findings_of_an_older_version_do_not_stop_a_diagnosis(tmp_path: Path) -> None:
+    run = stored(tmp_path, CRASH)
+    run.write("findings", [{"id": 7}])
+    assert diagnose_run(run).verdict is LogVerdict.UNKNOWN
