@@ -98,11 +98,19 @@ def entries(root: Path = KNOWLEDGE) -> tuple[Entry, ...]:
 @cache
 def entry(slug: str, root: Path = KNOWLEDGE) -> Entry | None:
     """Return one entry by id; None if it does not exist. Reads only its file (2 ms) and caches it. Raises YamlError."""
-    for kind in ("causes", "signs"):
-        folder = root / kind / slug
-        if slug and "/" not in slug and not slug.startswith(".") and folder.is_dir():
-            return load(folder)
-    return None
+    folder = _folder(slug, root)
+    return load(folder) if folder else None
+
+
+def exists(slug: str, root: Path = KNOWLEDGE) -> bool:
+    """Return whether an entry has this id, without reading it; a finding on a flag has an id without an entry."""
+    return _folder(slug, root) is not None
+
+
+def _folder(slug: str, root: Path) -> Path | None:
+    if not slug or "/" in slug or slug.startswith("."):
+        return None
+    return next((root / kind / slug for kind in ("causes", "signs") if (root / kind / slug).is_dir()), None)
 
 
 def load(folder: Path) -> Entry:

@@ -51,7 +51,7 @@ def rows(diagnosis: Diagnosis, *, subject: str = "") -> Iterator[Row]:
         yield Row(label="unresolved", text=match.title, place=f"line {match.line}")
     for note in diagnosis.notes:
         yield Row(label="note", text=note)
-    if diagnosis.cause:
+    if diagnosis.cause and _has_page(diagnosis):
         yield Row(label="more", text=f"launch explain {diagnosis.cause.id}")
 
 
@@ -97,7 +97,7 @@ def markdown(diagnosis: Diagnosis, run: str = "", log: str = "") -> str:
     text += [f"- unresolved warning: {item.title} (line {item.line})" for item in diagnosis.ledger]
     text += [f"- fingerprint `{diagnosis.fingerprint}`"] if diagnosis.fingerprint else []
     text += [f"- {note}" for note in diagnosis.notes]
-    text += [f"- more: `launch explain {diagnosis.cause.id}`"] if diagnosis.cause else []
+    text += [f"- more: `launch explain {diagnosis.cause.id}`"] if diagnosis.cause and _has_page(diagnosis) else []
     return "\n".join(text).rstrip() + "\n"
 
 
@@ -137,6 +137,15 @@ def experiment_text(experiment: Experiment) -> str:
 def experiments_text(experiments: Sequence[Remedy]) -> str:
     """Return the experiments of a suspect on one line, marked as untested."""
     return f"{'; or '.join(map(remedy_text, experiments))}  (untested)"
+
+
+def _has_page(diagnosis: Diagnosis) -> bool:
+    """Whether `launch explain` has a page: a foreseen error may be about a flag, which has no entry."""
+    if not diagnosis.foreseen or not diagnosis.cause:
+        return True
+    from checks.catalog.entries import exists
+
+    return exists(diagnosis.cause.id)
 
 
 def _headline(diagnosis: Diagnosis) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from checks import KNOWLEDGE
-from checks.catalog.entries import entries, entry, load
+from checks.catalog.entries import entries, entry, exists, load
 from checks.catalog.yaml_reader import YamlError
 from checks.vocabulary import EngineRange, Remedy, Role, Severity
 
@@ -217,3 +217,11 @@ def test_a_folder_without_its_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "causes" / "empty").mkdir(parents=True)
     with pytest.raises(YamlError, match=r"^causes/empty/cause.yaml: No such file"):
         load(tmp_path / "causes" / "empty")
+
+
+@pytest.mark.parametrize(
+    ("slug", "known"),
+    [("draft-path-missing", True), ("stop-requested", True), ("", False), ("..", False), ("a/b", False)],
+)
+def test_an_entry_exists_under_its_id_only(slug: str, known: bool) -> None:
+    assert exists(slug) is known

@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 from checks.reference.pages import remedy_line
-from checks.vocabulary import Diagnosis, Evidence, Experiment, LogVerdict, Match, Remedy, Role, Suspect
+from checks.vocabulary import (
+    Diagnosis,
+    Evidence,
+    Experiment,
+    Finding,
+    LogVerdict,
+    Match,
+    Remedy,
+    Role,
+    Severity,
+    Suspect,
+)
 from launcher.cli.diagnose_view import markdown, plain, remedy_text, rows, show, suspect_text
 
 RUN = Remedy(text="Get it.", run="apt-get install gcc")
@@ -175,3 +186,11 @@ def test_markdown_contains_suspects_and_plan() -> None:
 )
 def test_a_setting_is_written_as_its_kind(setting: str, value: str, text: str) -> None:
     assert suspect_text(Suspect(setting=setting, value=value, reasons=())) == text
+
+
+@pytest.mark.parametrize(("cause", "more"), [("draft-path-missing", True), ("flag-given-twice", False)])
+def test_a_foreseen_error_points_to_its_page_only_if_it_has_one(cause: str, more: bool) -> None:
+    finding = Finding(id=cause, severity=Severity.ERROR, message="m")
+    foreseen = Diagnosis(verdict=LogVerdict.CAUSE, cause=match(cause), sentence="s", foreseen=(finding,))
+    assert ("more" in [row.label for row in rows(foreseen)]) is more
+    assert ("launch explain" in markdown(foreseen)) is more
