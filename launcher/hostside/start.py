@@ -78,10 +78,11 @@ def spawn(folder, args, handle):
 def await_identity(folder):
     """Wait up to 5 s for the identity of the engine's process; launch.sh needs milliseconds to write it."""
     for _ in range(500):
+        ended = read_exit(folder) is not None  # read first: an engine that ends at once has written its identity before
         identity = read_identity(folder)
         if identity is not None:
             return {"started": {"pid": identity[0], "start": identity[1], "boot": identity[2]}}
-        if read_exit(folder) is not None:
+        if ended:
             break
         time.sleep(0.01)
     with open(os.path.join(folder, "supervisor.log"), errors="replace") as log:
