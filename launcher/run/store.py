@@ -13,15 +13,16 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from checks.after.probes.expect import Expect
-from checks.after.probes.expectations import parse_expect
 from launcher.errors import LauncherError, RunNotFound
-from launcher.plan.launch_plan import LaunchPlan, from_json
 from launcher.run.state import State
+
+if TYPE_CHECKING:
+    from checks.after.probes.expect import Expect
+    from launcher.plan.launch_plan import LaunchPlan
 
 ID = re.compile(r"\d{8}-\d{6}-[a-z0-9._-]+-[0-9a-f]{4}\Z")
 
@@ -63,11 +64,15 @@ class Run(Struct, frozen=True, kw_only=True):
     @property
     def expectations(self) -> Expect:
         """The expectations of the run's profile about the server. Raises ExpectError."""
+        from checks.after.probes.expectations import parse_expect  # a list of runs needs neither this nor the plan
+
         return parse_expect((self.read("profile") or {}).get("expect") or {})
 
     @property
     def plan(self) -> LaunchPlan:
         """The plan that was started. Raises LauncherError for a run that was never started."""
+        from launcher.plan.launch_plan import from_json
+
         data = self.read("plan")
         if data is None:
             raise LauncherError(f"run `{self.id}` has no plan: it was never started")
