@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
@@ -14,17 +14,19 @@ from checks.during.reading import Reading, read
 from checks.vocabulary import Diagnosis, Finding, LogVerdict
 from launcher import knowledge_cache
 
+Findings: TypeAlias = Callable[[], Sequence[Finding]]
+
 
 def diagnose_log(
     chunks: Iterable[bytes],
     known: Mapping[str, Any] | None = None,
     engine: str = "",
-    findings: Sequence[Finding] = (),
+    findings: Findings = tuple,
 ) -> Diagnosis:
     """Return the diagnosis of one log (see `checks.during.diagnosis`). Raises YamlError for malformed knowledge.
 
-    `findings` are those of the launch itself, if they are known; without them the launch is checked again by the facts
-    at hand.
+    `findings` gives those of the launch itself, if they are known; without them the launch is checked again by the
+    facts at hand. It is called for an unknown failure only.
     """
     return _diagnosed(scan(chunks, knowledge_cache.index().words), known, engine, findings)
 
@@ -34,7 +36,7 @@ def diagnose_scanned(
     extra: bytes,
     known: Mapping[str, Any] | None = None,
     engine: str = "",
-    findings: Sequence[Finding] = (),
+    findings: Findings = tuple,
 ) -> Diagnosis:
     """Return the diagnosis of a log that was filtered on its host, followed by `extra`, such as its kernel log.
 
@@ -44,9 +46,7 @@ def diagnose_scanned(
     return _diagnosed(both, known, engine, findings)
 
 
-def _diagnosed(
-    scanned: Scanned, known: Mapping[str, Any] | None, engine: str, findings: Sequence[Finding]
-) -> Diagnosis:
+def _diagnosed(scanned: Scanned, known: Mapping[str, Any] | None, engine: str, findings: Findings) -> Diagnosis:
     """Return the diagnosis; of an unknown failure without a release, by the release that its lines narrow down to."""
     index = knowledge_cache.index()
     reading = read(scanned, index, known, engine)
@@ -61,11 +61,11 @@ def _diagnosed(
     return replace(diagnosis, notes=(*diagnosis.notes, narrowed_note(guess)))
 
 
-def diagnose_reading(reading: Reading, findings: Sequence[Finding] = ()) -> Diagnosis:
+def diagnose_reading(reading: Reading, findings: Findings = tuple) -> Diagnosis:
     """Return the diagnosis of a reading; an unknown failure is attributed to foreseen errors, or has suspects."""
     judged, diagnosis = judged_and_worded(reading)
     if diagnosis.verdict is not LogVerdict.UNKNOWN:
         return diagnosis
     from checks.suspects.attribution import attribute  # reads 0.6 MB of rows: only for an unknown failure
 
-    return attribute(judged, diagnosis, knowledge_cache.rules(), findings)
+    return attribute(judged, diagnosis, knowledge_cache.rules(), findings())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -41,9 +42,9 @@ def diagnose_run(run: Run, evidence: HostEvidence = NO_EVIDENCE) -> Diagnosis:
     engine = str((run.read("plan") or {}).get("engine", ""))
     kernel = "".join(f"\n{line}" for line in evidence.kernel).encode()
     if evidence.log is None:
-        diagnosis = diagnose_log(chain(chunks(str(run.log)), [kernel]), known(run), engine, findings_of(run))
+        diagnosis = diagnose_log(chain(chunks(str(run.log)), [kernel]), known(run), engine, partial(findings_of, run))
     else:
-        diagnosis = diagnose_scanned(evidence.log, kernel, known(run), engine, findings_of(run))
+        diagnosis = diagnose_scanned(evidence.log, kernel, known(run), engine, partial(findings_of, run))
     notes = (*diagnosis.notes, *evidence.notes, *(evidence.kernel[:8] if diagnosis.cause is None else ()))
     diagnosis = _placed(run, of_run(run, replace(diagnosis, notes=notes)))
     run.write("diagnosis", _gist(diagnosis))
@@ -59,12 +60,14 @@ def findings_of(run: Run) -> tuple[Finding, ...]:
 
 def _placed(run: Run, diagnosis: Diagnosis) -> Diagnosis:
     """Return the diagnosis with the position of each suspect in the profile that was launched."""
+    if not diagnosis.suspects:
+        return diagnosis
     profile, schema = run.read("profile") or {}, load(str(diagnosis.engine or ""))
     places = {f"env.{name}": item.get("where", "") for name, item in (profile.get("env") or {}).items()}
     for name, item in (profile.get("flags") or {}).items():
         places[f"flag.{schema.canonical(name) or name}"] = item.get("where", "")
     placed = (replace(item, where=places.get(item.setting, item.where)) for item in diagnosis.suspects)
-    return replace(diagnosis, suspects=tuple(placed)) if diagnosis.suspects else diagnosis
+    return replace(diagnosis, suspects=tuple(placed))
 
 
 def of_run(run: Run, diagnosis: Diagnosis) -> Diagnosis:
