@@ -66,6 +66,7 @@ def _instead(name: str, value: str, shows: str, *groups: str) -> _Step:
 # Cheapest and most telling first: what changes the computation least comes before what changes it most.
 _STEPS = (
     _without("speculative-algorithm", "speculation is at fault, not the model", *_ANY, _SLOW),
+    _without("json-model-override-args", "the override contradicts the checkpoint", *_WRONG_OR_CRASH),
     _instead("kv-cache-dtype", "auto", "the narrow KV cache is at fault", *_WRONG_OR_CRASH),
     _without("cpu-offload-gb", "weight offloading is at fault", *_ANY, _SLOW),
     _without("enable-torch-compile", "torch.compile is at fault", *_ANY),
@@ -117,6 +118,9 @@ _STEPS = (
 )
 
 
+_ON_GPU = frozenset({"disable-cuda-graph", "attention-backend", "moe-runner-backend", "disable-custom-all-reduce"})
+
+
 def understood(kind: str) -> bool:
     """Return whether a stated observation is one of the known kinds."""
     return group_of(kind) != ""
@@ -137,6 +141,8 @@ def _experiments(facts: Facts, schema: FlagSchema, group: str) -> Iterator[Exper
     for step in _STEPS:
         names = (*step.set, *step.unset)
         if group not in step.groups or schema.spell(names[0] if names else "model-path") is None:
+            continue
+        if facts.get("flag.device") == "cpu" and not _ON_GPU.isdisjoint(step.set):
             continue
         if all(_holds(facts.get(f"flag.{name}"), wanted) for name, wanted in step.present.items()):
             change = Remedy(

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from checks.after.observation import observed_kind
 from checks.after.slow_paths import decode_lines
 from checks.during.log.scan import Scanned
 from checks.engine.flag_schema import load
@@ -112,8 +113,15 @@ def log_view(run: Run, fresh: bytes = b"") -> LogView:
 def known(run: Run) -> dict[str, Any]:
     """Return what a Run stores about its launch, without the log, in the form of a facts file."""
     launch = run.read("launch") or {}
-    observed = launch.get("observed") or ({"kind": "hang"} if stall_of(run) else None)
+    observed = launch.get("observed") or ({"kind": "hang"} if stall_of(run) else _failed_probes(run))
     return {**launch, "engine_version": launch.get("engine"), "observed": observed}
+
+
+def _failed_probes(run: Run) -> dict[str, Any] | None:
+    """Return the observation of a server that works and answers wrongly or slowly; None if its probes passed."""
+    verdicts = (run.read("validation") or {}).get("verdicts") or []
+    kind = observed_kind(verdicts) if run.state in (State.VALIDATED, State.READY, State.STOPPED) else ""
+    return {"kind": kind} if kind else None
 
 
 def _stalled(event: dict[str, Any], diagnosis: Diagnosis) -> Diagnosis:

@@ -56,3 +56,12 @@ def test_an_unknown_kind_gets_the_plan_for_a_crash() -> None:
     assert not understood("purple")
     assert group_of("purple") == ""
     assert changes("purple", speculative_algorithm="EAGLE") == changes("crash", speculative_algorithm="EAGLE")
+
+
+def test_on_a_cpu_nothing_is_tried_that_only_a_gpu_has() -> None:
+    names = {name for change in changes("garbled", device="cpu", attention_backend="torch_native") for name in change}
+    assert names == {"disable-overlap-schedule", "disable-radix-cache"}
+
+
+def test_an_override_of_the_model_is_questioned_first() -> None:
+    assert changes("garbled", json_model_override_args="{}")[0] == {"json-model-override-args": None}

@@ -200,3 +200,13 @@ def test_findings_of_an_older_version_do_not_stop_a_diagnosis(tmp_path: Path) ->
     run = stored(tmp_path, CRASH)
     run.write("findings", [{"id": 7}])
     assert diagnose_run(run).verdict is LogVerdict.UNKNOWN
+
+
+def test_a_server_that_failed_its_probes_is_not_called_healthy(tmp_path: Path) -> None:
+    run = stored(tmp_path, READY + DECODE, "validated")
+    run.write("plan", {"engine": "0.5.11"})
+    run.write("launch", {"flags": {"speculative-algorithm": "EAGLE"}})
+    run.write("validation", {"verdicts": [{"id": "prose", "outcome": "fail", "figures": {}}]})
+    diagnosis = diagnose_run(run)
+    assert (diagnosis.verdict, diagnosis.observed) == (LogVerdict.UNKNOWN, "garbled")
+    assert diagnosis.plan[0].change.unset == ("speculative-algorithm",)
