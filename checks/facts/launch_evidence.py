@@ -85,9 +85,21 @@ def from_case(case: Mapping[str, Any]) -> Launch:
             value = {"name": value}
         if not isinstance(value, Mapping):
             raise ValueError(f"`{name}` must be a mapping, but is of type {type(value).__name__}")
-        parts[name] = value
+        parts[name] = _as_typed(value) if name == "flags" else value
     engine = case.get("engine_version") or case.get("engine")
     return Launch(engine=str(engine) if engine else None, **parts)
+
+
+def _as_typed(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Return flags as a profile has them: numbers as text, and lists of texts. Only JSON has numbers."""
+    return {
+        name: [str(item) for item in value] if isinstance(value, list) else str(value) if _is_number(value) else value
+        for name, value in flags.items()
+    }
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def load_newest() -> FlagSchema:

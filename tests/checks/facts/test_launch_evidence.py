@@ -114,3 +114,19 @@ def test_a_case_fills_a_launch() -> None:
 def test_a_malformed_case_names_the_offending_key(case: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         from_case(case)
+
+
+def test_numbers_in_a_case_file_are_text_as_on_a_command_line() -> None:
+    flags = {"tp-size": 8, "mem-fraction-static": 0.8, "cuda-graph-bs": [1, 2], "enable-lora": True, "dtype": "half"}
+    typed = {
+        "tp-size": "8",
+        "mem-fraction-static": "0.8",
+        "cuda-graph-bs": ["1", "2"],
+        "enable-lora": True,
+        "dtype": "half",
+    }
+    assert from_case({"flags": flags}).flags == typed
+
+
+def test_a_quantisation_may_be_given_by_its_name() -> None:
+    assert facts(model={"quantization": "awq"})["model.quant_method"] == "awq"
