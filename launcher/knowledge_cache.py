@@ -11,6 +11,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -36,22 +37,37 @@ class _Document(Struct, frozen=True):
 
 def index(root: Path = KNOWLEDGE, cache: Path | None = None) -> Index:
     """Return the knowledge under `root` that reading a log needs. Raises YamlError when an entry is malformed."""
-    return _cached(lambda document: signature_index.decode(bytes(document.log)), root, cache)
+    return _cached(_log_section, root, cache)
 
 
 def rules(root: Path = KNOWLEDGE, cache: Path | None = None) -> tuple[Rules, ...]:
     """Return the knowledge under `root` that checking a launch needs. Raises YamlError when an entry is malformed."""
-    return _cached(lambda document: rule_index.load(bytes(document.before)), root, cache)
+    return _cached(_before_section, root, cache)
+
+
+def _log_section(document: _Document) -> Index:
+    return signature_index.decode(bytes(document.log))
+
+
+def _before_section(document: _Document) -> tuple[Rules, ...]:
+    return rule_index.load(bytes(document.before))
 
 
 def _cached(section: Callable[[_Document], T], root: Path, cache: Path | None) -> T:
     path = (cache or cache_folder()) / f"knowledge-{_digest(root)}.json"
     with suppress(OSError, ValueError):
-        return section(msgspec.json.decode(path.read_bytes(), type=_Document))
+        known: T = _read(section, path)
+        return known
     document = _build(root)
     with suppress(OSError):
         _write(path, msgspec.json.encode(document))
     return section(document)
+
+
+@lru_cache(maxsize=4)
+def _read(section: Callable[[_Document], T], path: Path) -> T:
+    """Return a section of a document, decoded once per process. Raises OSError or ValueError for an unusable one."""
+    return section(msgspec.json.decode(path.read_bytes(), type=_Document))
 
 
 def _build(root: Path) -> _Document:

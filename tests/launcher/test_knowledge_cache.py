@@ -83,3 +83,9 @@ def test_changed_code_builds_a_new_document(root: Path, tmp_path: Path, monkeypa
     knowledge_cache.index(root, tmp_path / "cache")
     [second] = (tmp_path / "cache").iterdir()
     assert first.name != second.name
+
+
+def test_one_process_decodes_a_document_once(root: Path, tmp_path: Path) -> None:
+    knowledge_cache.index(root, tmp_path / "cache")
+    assert knowledge_cache.index(root, tmp_path / "cache") is knowledge_cache.index(root, tmp_path / "cache")
+    assert knowledge_cache.rules(root, tmp_path / "cache") is knowledge_cache.rules(root, tmp_path / "cache")
