@@ -16,7 +16,7 @@ from launcher.errors import UsageError
 FROM_ENV = "env:"
 MASK = "•••"
 _LAST_WORDS = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS", "APIKEY")
-_LAST_TWO = ("API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "AUTH_KEY")
+_LAST_TWO = ("API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "AUTH_KEY", "SECRET_KEY")
 
 # The engine prints its server args, secrets included, in the `server_args` line (dataclass or dict form).
 _SERVER_ARGS_SECRET = re.compile(r"""((?:api_key|password|hf_token|auth_token)['"]?\s*[=:]\s*)(['"])(?:(?!\2).)+\2""")

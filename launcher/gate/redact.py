@@ -20,7 +20,7 @@ _KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIV
 _HEADER = re.compile(r"(\b(?:Bearer|Authorization:\s*Basic)\s+)[\w.~+/=-]{8,}", re.IGNORECASE)
 # a password may contain @; the bounded scheme keeps the search linear
 _URL = re.compile(r"(\b[a-z][a-z0-9+.-]{0,30}://[^\s/:@]*:)[^\s/]+(?=@)", re.IGNORECASE)
-_SECRET_NAME = r"""[\w-]*(?:token|secret|password|passwd|credentials?|(?:api|access|private|auth)[_-]?key)"""
+_SECRET_NAME = r"""[\w-]*(?:token|secret|password|passwd|credentials?|(?:api|access|private|auth|secret)[_-]?key)"""
 # NAME=value, NAME: value, NAME 'value' and --name value; a name is tried from its first character only, for long lines
 _NAMED = re.compile(
     rf"""(?<![\w-])(--{_SECRET_NAME}\s+(?![-"'])|{_SECRET_NAME}["']?(?:\s*[=:]\s*|\s+(?=["'])))"""

@@ -36,7 +36,8 @@ ENGINE_VARIABLES = (
     "MC_FORCE_", "HF_HUB_OFFLINE", "HF_ENDPOINT",
 )  # fmt: skip
 SECRET_NAME = re.compile(
-    r"(?:\A|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|APIKEY|(?:API|ACCESS|PRIVATE|AUTH)_KEY)\Z", re.IGNORECASE
+    r"(?:\A|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|APIKEY|(?:API|ACCESS|PRIVATE|AUTH|SECRET)_KEY)\Z",
+    re.IGNORECASE,
 )
 # Run by the engine's interpreter: its installed packages, the folder of sglang, the CUDA version torch was built for.
 ENGINE_LOOK = r"""

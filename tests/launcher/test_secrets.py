@@ -7,7 +7,16 @@ from launcher.secrets import MASK, Masker, fetch, is_secret, without_secrets
 
 
 @pytest.mark.parametrize(
-    "name", ["HF_TOKEN", "api-key", "admin-api-key", "AWS_SECRET", "ssl-keyfile-password", "OPENAI_API_KEY"]
+    "name",
+    [
+        "HF_TOKEN",
+        "api-key",
+        "admin-api-key",
+        "AWS_SECRET",
+        "ssl-keyfile-password",
+        "OPENAI_API_KEY",
+        "DJANGO_SECRET_KEY",
+    ],
 )
 def test_these_names_are_secrets(name: str) -> None:
     assert is_secret(name)

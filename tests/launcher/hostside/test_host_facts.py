@@ -85,6 +85,7 @@ def test_no_secret_of_the_environment_is_reported(program: Program, monkeypatch:
             "MONKEY",
             "sglang_auth_key",
             "A_ACCESS_KEY",
+            "A_SECRET_KEY",
             "A_PRIVATE_KEY",
         ),
     ],
