@@ -178,7 +178,9 @@ def next_steps(ended: LaunchOutcome, run: Run | None) -> list[str]:
         case State.STARTING | State.STALLED | State.TIMED_OUT:
             return [f"launch attach {run.id}", f"launch logs -f {run.id}", f"launch stop {run.id}"]
         case _:
-            return [f"launch logs -f {run.id}", f"launch validate {run.id}", f"launch stop {run.id}"]
+            wrong = ended.validation is not None and ended.validation.outcome is Outcome.FAIL
+            explain = [f"diagnose run {run.id}"] if wrong else []
+            return [*explain, f"launch logs -f {run.id}", f"launch validate {run.id}", f"launch stop {run.id}"]
 
 
 def host_line(prepared: Prepared) -> str:

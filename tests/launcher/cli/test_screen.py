@@ -270,3 +270,12 @@ def test_a_quiet_screen_prints_nothing(capfd: pytest.CaptureFixture[str]) -> Non
     quiet.verdict(verdict(Outcome.FAIL))
     quiet.say("text")
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("result", "explained"), [(Outcome.FAIL, True), (Outcome.PASS, False)])
+def test_a_server_that_failed_its_probes_is_explained_next(cli: Cli, result: Outcome, explained: bool) -> None:
+    validation = Validation(
+        suite="smoke", outcome=result, level=Level.READY, verdicts=(), warnings=(), summary="s", seconds=1.0
+    )
+    ended = outcome(State.VALIDATED, cli, validation=validation)
+    assert (next_steps(ended, ended.run)[0] == f"diagnose run {ended.run and ended.run.id}") is explained
