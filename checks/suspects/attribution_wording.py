@@ -47,7 +47,11 @@ def in_package(function: str, distribution: str, specifier: str, version: str) -
 
 def missing_in_package(message: str, distribution: str, specifier: str, version: str) -> str:
     """Return why a package on which a name is missing is suspected."""
-    mixed = "; the installation mixes files of several versions" if distribution == "sglang" else ""
+    mixed = (
+        "; this release lacks it, or the installation mixes files of several versions"
+        if distribution == "sglang"
+        else ""
+    )
     return f"the message reports `{message}`{mixed}{_needed(distribution, specifier, version)}"
 
 
