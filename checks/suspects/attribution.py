@@ -58,7 +58,7 @@ def attribute(
 def _planned(diagnosis: Diagnosis, facts: Facts, schema: FlagSchema) -> Diagnosis:
     """Return the diagnosis with a plan of experiments; an observation of an unknown kind gets the list of kinds."""
     if not any(name.startswith("flag.") for name in facts):
-        return diagnosis  # without the launch, a plan would be about nobody's features
+        return replace(diagnosis, notes=(*diagnosis.notes, wording.LAUNCH_UNKNOWN))
     kind = diagnosis.observed or "crash"
     notes = diagnosis.notes if understood(kind) else (*diagnosis.notes, wording.unknown_kind(kind, KINDS))
     return replace(diagnosis, plan=plan(facts, schema, kind), notes=notes)

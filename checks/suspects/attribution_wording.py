@@ -55,6 +55,11 @@ def missing_in_package(message: str, distribution: str, specifier: str, version:
     return f"the message reports `{message}`{mixed}{_needed(distribution, specifier, version)}"
 
 
+def system_error(message: str) -> str:
+    """Return why a resource of the host is suspected."""
+    return f"the operating system reports `{message}`"
+
+
 def other_interface(where: str, distribution: str, specifier: str, version: str) -> str:
     """Return why a package is suspected that the engine's code calls in a way that it does not have."""
     return f"{where} calls {distribution} in a way that it does not have{_needed(distribution, specifier, version)}"
@@ -87,6 +92,11 @@ def foreseen_notes(judged: Judgement, foreseen: Foreseen, sentence: str) -> Iter
 
 def _listed(finding: Finding) -> str:
     return f"{finding.id}: {finding.message}"
+
+
+LAUNCH_UNKNOWN = (
+    "the log does not show the launch; state it with --profile or --facts to get a plan of experiments for its features"
+)
 
 
 def unknown_kind(kind: str, kinds: Mapping[str, Sequence[str]]) -> str:

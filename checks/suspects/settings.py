@@ -114,12 +114,11 @@ def implied(text: str, facts: Facts, schema: FlagSchema, subjects: Iterable[str]
     `subjects` are the facts that error findings are about.
     """
     by_attribute = {flag.dest: flag for flag in schema.flags if "_" in flag.dest}
-    names = {name: flag for match in _OPTION.findall(text) if (flag := schema.find(name := match).flag)}
-    names |= {word: by_attribute[word] for word in _ATTRIBUTE.findall(text) if word in by_attribute}
-    for subject in subjects:
-        name = schema.spell(subject.removeprefix("flag.")) if subject.startswith("flag.") else None
-        names |= {subject: flag} if name and (flag := schema.by_name.get(name)) else {}
-    for flag in {id(flag): flag for flag in names.values()}.values():
+    named = [schema.find(name).flag for name in _OPTION.findall(text)]
+    named += [by_attribute.get(word) for word in _ATTRIBUTE.findall(text)]
+    options = (subject.removeprefix("flag.") for subject in subjects if subject.startswith("flag."))
+    named += [schema.by_name.get(schema.spell(option) or "") for option in options]
+    for flag in {flag.dest: flag for flag in named if flag is not None}.values():
         canonical = schema.canonical(own_name(flag)) or own_name(flag)
         if facts.get(f"flag.{canonical}") in (None, False):
             yield replace(of_flag(canonical, "", schema), value=NOT_SET, given=False, value_words=frozenset())

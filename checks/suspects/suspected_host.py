@@ -6,6 +6,7 @@ import re
 
 from msgspec import Struct
 
+from checks.suspects import attribution_wording as wording
 from checks.suspects.clues import Clues
 from checks.vocabulary import Remedy, Suspect
 
@@ -49,7 +50,7 @@ def suspected_host(clues: Clues) -> Suspect | None:
             return Suspect(
                 setting="host.limits",
                 value=resource.name,
-                reasons=(f"the operating system reports `{match[0]}`",),
+                reasons=(wording.system_error(match[0]),),
                 experiments=(Remedy(inspect=resource.inspect),),
             )
     return None

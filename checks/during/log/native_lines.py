@@ -18,7 +18,7 @@ _FAILURE = (
     r"|[Cc]annot|[Cc]ould not|[Mm]ismatch|[Ee]xiting|non-zero status|panicked|terminated|timeout)\b"
     r"|\bnot (?:divisible|supported|implemented|found|available|aligned)\b|\b[Oo]ut of (?:memory|resources|bounds)\b)"
 )
-_AT_PLACE = re.compile(rf"(?::\d+:|[\w\[\]. -]{{0,60}}?[(: ])?{_PLACE}\b.*{_FAILURE}")
+_AT_PLACE = re.compile(rf"(?::\d+:|[\w\[\]. -]{{0,60}}?[(: ]+)?{_PLACE}\b.*{_FAILURE}")
 # a record of glog or torch at the level error or fatal: its level is its word of failure
 _ERROR_RECORD = re.compile(rf"{_LOGGED}\[?[EF]\d{{4,8}} \d\d:\d\d:\d\d\S* .*\w\.(?:cpp|cc|cxx|cuh?|hpp):\d+\]")
 _WORDED = re.compile(

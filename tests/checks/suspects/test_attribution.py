@@ -95,6 +95,7 @@ def test_a_diagnosis_that_is_not_unknown_does_not_change(log: str) -> None:
 def test_without_a_launch_there_is_no_plan_for_it() -> None:
     diagnosis = attributed("", {"observed": {"kind": "garbled"}})
     assert diagnosis.plan == ()
+    assert any("state it with --profile or --facts" in note for note in diagnosis.notes)
 
 
 def test_an_option_whose_absence_is_an_error_is_a_suspect() -> None:

@@ -33,6 +33,8 @@ python3: symbol lookup error: /x/y.so: undefined symbol: foo
 OpenBLAS blas_thread_init: pthread_create failed for thread 3 of 64: Resource temporarily unavailable
 libgomp: Thread creation failed: Resource temporarily unavailable
 thread 'tokio-runtime-worker' panicked at src/core/worker.rs:10:5:
+ERROR: kernel.cu:12: frob failed
+worker.engine: csrc/kernel.cu:12: error: frob
 gptq_marlin_repack.cuh:309: size_n = 96 is not divisible by tile_n_size = 64
 /sgl-workspace/nvshmem/src/host/init/init.cu:nvshmemi_check_state_and_init:1080: nvshmem initialization failed, exiting
 /sgl-workspace/nvshmem/src/host/init/init.cu:995: non-zero status: 7 nvshmem detect topo failed
