@@ -38,7 +38,7 @@ _FAILED_REQUESTS = (
     ),
     (
         re.compile(r'"POST [^"]*" 4(?!04)\d\d '),
-        "requests refused as invalid: {count} (first at line {line}); the reply contains the reason, the log does not",
+        "requests refused with a 4xx status: {count} (first at line {line}); the reply contains the reason",
     ),
     (
         re.compile(r"(?:[Pp]refill|[Dd]ecode) transfer failed|KVTransferError"),

@@ -83,3 +83,10 @@ def test_failed_requests_and_transfers_are_counted() -> None:
     notes = diagnosed(START + SERVING + transfer + refused + refused).notes
     assert "requests answered with a server error: 2 (first at line 4)" in notes
     assert any(note.startswith("KV cache transfers that failed: 1 (first at line 3)") for note in notes)
+
+
+def test_refused_requests_are_counted_too() -> None:
+    refused = '[2026-11-29 15:25:10] INFO:     127.0.0.1:5 - "POST /v1/chat/completions HTTP/1.1" 400 Bad Request\n'
+    diagnosis = diagnosed(START + SERVING + refused)
+    assert diagnosis.healthy
+    assert any(note.startswith("requests refused with a 4xx status: 1 (first at line 3)") for note in diagnosis.notes)
