@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
 
 from msgspec import Struct
 
@@ -25,6 +26,13 @@ _PATH = re.compile(r"\S*/\S*/\S*")  # its folders name an installation, not a fe
 _NEAR_DEPTH, _NEAR_WEIGHT = 0.35, 0.7  # a step of the engine counts nearly in full among the six innermost frames
 
 
+Kind = Literal[
+    "foreseen", "names", "value-quoted", "condition", "selects", "option-file", "reads", "source", "affinity",
+    "word", "value-word", "related",
+]  # fmt: skip
+"""What a piece of evidence is; `attribution_wording` has a sentence for each."""
+
+
 class Weighed(Struct, frozen=True, kw_only=True):
     """A setting with its score and what speaks for it, the strongest first."""
 
@@ -37,7 +45,7 @@ class Reason(Struct, frozen=True, kw_only=True):
     """One piece of evidence that a setting leads to the failure."""
 
     weight: float
-    kind: str  # names value-quoted selects option-file reads source condition affinity word value-word related foreseen
+    kind: Kind
     place: str = ""  # file:line of a frame
     word: str = ""
 
@@ -175,18 +183,18 @@ class _Scene:
         # what a library calls its variable is chosen by hand; the help text of an option also has ordinary words
         yield from self._matched(setting.related, "related", 2.5 if setting.fact.startswith("env.") else 1.0)
 
-    def _located(self, word: str, kind: str) -> tuple[float, Place] | None:
+    def _located(self, word: str, kind: Kind) -> tuple[float, Place] | None:
         """Return the weight and place of a word in the frames; a format such as `fp4` may be a part of a name."""
         exact = self._place_words.get(stem(word))
         if exact or kind != "value-word" or not _has_digit(word):
             return exact
         return next((place for name, place in self._place_words.items() if word in name), None)
 
-    def _is_said(self, word: str, kind: str) -> bool:
+    def _is_said(self, word: str, kind: Kind) -> bool:
         part = kind == "value-word" and _has_digit(word) and len(word) > 2
         return stem(word) in self._message_words or (part and any(word in said for said in self._message_words))
 
-    def _matched(self, words: frozenset[str], kind: str, scale: float) -> Iterator[Reason]:
+    def _matched(self, words: frozenset[str], kind: Kind, scale: float) -> Iterator[Reason]:
         """Yield the words of a group in the message and in the frames; each counts by the share of the group it is."""
         rarities = {word: self._features.rarity(word) for word in words}
         whole = sum(rarities.values()) ** 0.5 if kind != "related" else 1.0
