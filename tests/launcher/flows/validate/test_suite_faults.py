@@ -177,6 +177,6 @@ def test_a_healthy_server_with_every_feature_raises_no_alarm_in_full_runs(baseli
     for _ in range(2):
         validation, _ = run(suite="full", info=EVERYTHING, baseline=baseline)
         outcomes = {item.id: item.outcome for item in validation.verdicts}
-        # the present speed of this machine must not decide a test
-        assert outcomes.pop("speed") in (Outcome.PASS, Outcome.INCONCLUSIVE)
+        # The machine may be busier now than it was for the baseline: tests/checks/after/probes/test_speed.py judges speed.
+        del outcomes["speed"]
         assert set(outcomes.values()) == {Outcome.PASS}
