@@ -5,6 +5,9 @@ Get the wheels with `pip download --no-deps sglang==VERSION`. For each wheel it 
 `sites/<version>.zst` (every raise, assert and warning) and `features/<version>.zst` (which code each setting leads to).
 The latter two take a minute each per release; `--only schema|sites|features` writes one part. Then it rebuilds
 `history.json` from all schemas and `renames.yaml`.
+
+`--only functions` needs the wheels of all recorded releases at once, because it writes one table, `functions.zst`: the
+releases in which each function changed.
 """
 
 from __future__ import annotations
@@ -21,8 +24,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from checks.engine.flag_history import successors  # noqa: E402
+from checks.engine.function_history import TABLE  # noqa: E402
 from checks.engine.release_rows import DICTIONARY_RELEASE  # noqa: E402
+from checks.engine.source.function_digests import function_digests  # noqa: E402
 from checks.engine.source.program import describe  # noqa: E402
+from checks.engine.source.release_facts import read_version  # noqa: E402
 from checks.engine.source.tree import from_wheel  # noqa: E402
 
 TARGET = ROOT / "checks" / "knowledge" / "engines" / "sglang"
@@ -48,6 +54,9 @@ def main(words: list[str]) -> int:
     only = words[words.index("--only") + 1] if "--only" in words else ""
     wanted = {only} if only else {"schema", "sites", "features"}
     wheels = [word for word in words if word.endswith(".whl")]
+    if only == "functions":
+        write_functions(wheels, TARGET)
+        return 0
     for wheel in sorted(wheels, key=lambda name: f"-{DICTIONARY_RELEASE}-" not in name):
         document = describe(from_wheel(wheel), sites="sites" in wanted, features="features" in wanted)
         if document["unresolved"]:
@@ -82,6 +91,27 @@ def write_rows(version: str, rows: list[str], target: Path) -> None:
         base = zstandard.ZstdCompressionDict(content, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
     packed = zstandard.ZstdCompressor(level=19, dict_data=base).compress(plain)
     (target / f"{version}.zst").write_bytes(packed)
+
+
+def write_functions(wheels: list[str], target: Path) -> None:
+    """Write the releases in which each function changed, see `checks.engine.function_history`."""
+    trees = sorted(((read_version(tree), tree) for tree in map(from_wheel, wheels)), key=lambda item: Version(item[0]))
+    last: dict[tuple[str, str], str] = {}
+    events: dict[tuple[str, str], list[str]] = {}
+    for index, (release, tree) in enumerate(trees):
+        digests = function_digests(tree)
+        for place in sorted({*digests, *last}):
+            if digests.get(place) != last.get(place):
+                events.setdefault(place, []).append(str(index) if place in digests else f"-{index}")
+        last = digests
+        print(release, len(digests), "functions", flush=True)
+    files: dict[str, list[str]] = {}
+    for (file, function), numbers in sorted(events.items()):
+        if len(numbers) > 1:
+            files.setdefault(file, []).append(f"{function}:{','.join(numbers)}")
+    lines = ["\t".join(release for release, _ in trees)]
+    lines += ["\t".join((file, *fields)) for file, fields in files.items()]
+    (target / TABLE).write_bytes(zstandard.ZstdCompressor(level=19).compress("\n".join(lines).encode()))
 
 
 def write_history(target: Path) -> None:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from checks.during.log.lines import Line
 from checks.during.log.restarts import MOST_SHOWN
 from checks.during.matching import Hit
 from checks.during.reply_text import reply_text
+from checks.during.request_notes import request_notes
 from checks.during.unexplained import engine_frame, engine_path, raise_site
 from checks.engine.remedies import fill
 from checks.vocabulary import Diagnosis, LogVerdict, Match, Role, parse_version
@@ -31,20 +31,6 @@ INTERLEAVED = "the output of several ranks is interleaved: the rank of some line
 HEADLESS = "the start of this traceback is missing"
 TAILLESS = "the end of this traceback is missing: the exception itself is not in the log"
 _MOST_CHARS = 300  # longest part of a message that is quoted
-_FAILED_REQUESTS = (
-    (
-        re.compile(r'" 5(?!03)\d\d (?:Internal|Bad|Gateway|Not|\w+ )'),
-        "requests answered with a server error: {count} (first at line {line})",
-    ),
-    (
-        re.compile(r'"POST [^"]*" 4(?!04)\d\d '),
-        "requests refused with a 4xx status: {count} (first at line {line}); the reply contains the reason",
-    ),
-    (
-        re.compile(r"(?:[Pp]refill|[Dd]ecode) transfer failed|KVTransferError"),
-        "KV cache transfers that failed: {count} (first at line {line}); see the other side's log",
-    ),
-)
 _WARMUP = ("_execute_server_warmup", "_wait_and_warmup")  # entrypoints/http_server.py
 
 
@@ -91,7 +77,7 @@ def headline(diagnosis: Diagnosis) -> str:
 
 def summary(incident: Incident) -> str:
     """Return the exception with the first paragraph of its message, or the line itself; both with the line number."""
-    part = incident.last
+    part = incident.telling
     if part and part.type:
         return f"{part.type}{_message(incident, part)} (line {incident.line})"
     if incident.kind == "fatal":
@@ -111,9 +97,16 @@ def _fatal(incident: Incident) -> str:
 
 def narrowed_note(guess: Narrowed) -> str:
     """Return the note on a release that the log does not name, with the lines that narrow it down."""
+    if not guess.places:
+        span = f"{guess.as_good[0]} to {guess.release}" if guess.as_good else guess.release
+        return f"the log does not name the engine's release; {span} can raise this error; pass --engine to pick one"
     places = ", ".join(place.where for place in guess.places)
     which = "it is" if guess.exact == len(guess.places) else "it is close to"
-    return f"the log does not name the engine's release; by {places} {which} {guess.release}; pass --engine to pick one"
+    others = f" (or {', '.join(guess.as_good)})" if guess.as_good else ""
+    return (
+        f"the log does not name the engine's release; by {places} {which} {guess.release}{others}; "
+        "pass --engine to pick one"
+    )
 
 
 def _message(incident: Incident, part: Raised) -> str:
@@ -181,8 +174,10 @@ def _in(phase: str) -> str:
 
 
 def _rejection(incident: Incident, site: RaiseSite) -> str:
-    reason = " and ".join(f"`{condition}`" for condition in site.conditions[-3:]) or "execution reached this line"
-    message = incident.last.paragraph[:_MOST_CHARS] if incident.last else ""
+    if not site.conditions:
+        return f"{summary(incident)}; raised in {site.function} ({_place(site)})"
+    reason = " and ".join(f"`{condition}`" for condition in site.conditions[-3:])
+    message = incident.telling.paragraph[:_MOST_CHARS] if incident.telling else ""
     quoted = f": {message}" if message else ""
     return f"the engine raised this error because {reason} ({_place(site)}){quoted}"
 
@@ -224,7 +219,7 @@ def _notes(judged: Judgement) -> Iterator[str]:
         yield FOREIGN
     if incident:
         yield from _incident_notes(incident)
-    yield from _request_notes(judged)
+    yield from request_notes(reading.scanned)
     first = reading.milestones[0].phase if reading.milestones else ""
     if first not in ("", "import", "args", "distributed"):
         yield f"the log starts in phase `{first}`: earlier lines, including the server args, are missing"
@@ -234,16 +229,6 @@ def _notes(judged: Judgement) -> Iterator[str]:
         yield f"{known}: remedies use the newest release's flag names; pass --engine to pick one"
     if reading.scanned.dropped_regions:
         yield f"skipped {reading.scanned.dropped_regions} parts of this noisy log: repetitions, or parts in its middle"
-
-
-def _request_notes(judged: Judgement) -> Iterator[str]:
-    """Count the requests and transfers that failed: the engine may have gone on, but its users saw the failures."""
-    lines = judged.reading.scanned.lines
-    for shape, words in _FAILED_REQUESTS:
-        failed = [line.number for line in lines if shape.search(line.text)]
-        if failed:
-            least = "at least " if judged.reading.scanned.dropped_regions else ""
-            yield words.format(count=f"{least}{len(failed)}", line=failed[0])
 
 
 def _incident_notes(incident: Incident) -> Iterator[str]:

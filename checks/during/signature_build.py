@@ -28,7 +28,8 @@ STRUCTURE = (
     "Traceback (most", '  File "', "Error", "Exception", "rror: ", "terminate called", "Fatal Python",
     "KeyboardInterrupt", ARGUMENTS, *EXIT_MARKERS,
     "device_name=", "rc=", "RC=", "avail mem=", "m sglang.launch_server", "sglang serve", "export ",
-    "NaN in the", "500 Internal", "transfer failed", "KVTransferError", *native_lines.WORDS,
+    "NaN in the", "500 Internal", "[http_server] Error", "Error in request: ", "transfer failed", "KVTransferError",
+    *native_lines.WORDS,
 )  # fmt: skip
 
 

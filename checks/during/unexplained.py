@@ -38,6 +38,8 @@ _PHASE_FRAMES = tuple(
         ("distributed", r"init_torch_distributed|init_process_group|init_distributed|initialize_model_parallel"),
     )
 )
+# The interpreter words these itself, so an equal template in the engine is chance.
+WORDED_BY_PYTHON = ("AttributeError", "TypeError", "IndexError", "KeyError", "ImportError", "ModuleNotFoundError")
 _PROVEN_BY_FRAMES = ("serving", "warmup")
 _ARGUMENTS_FILE = re.compile(r"(?:.*/)?sglang/srt/server_args\.py$")
 _IMPORTING = frozenset({"_find_and_load", "_call_with_frames_removed", "import_module"})
@@ -107,10 +109,13 @@ def engine_path(frame: Frame) -> str:
 def raise_site(incident: Incident, version: str | None) -> RaiseSite | None:
     """Return the statement in the engine's source that raised the exception of an incident; None if unknown.
 
-    The look-up is by message; by frame for an assert without a message, and only for a known release: lines move.
+    The look-up is by message; by frame for an assert without a message, and only for a known release: lines move. A
+    message without frames is looked up too, because a report often quotes nothing else.
     """
-    part = incident.last
-    if part is None or not part.type or not part.frames or not engine_path(part.frames[-1]):
+    part = incident.telling
+    if part is None or not part.type or (part.frames and not engine_path(part.frames[-1])):
+        return None
+    if not part.frames and part.type in WORDED_BY_PYTHON:
         return None
     return _site(part, version or "")
 
@@ -119,18 +124,24 @@ def _site(part: Raised, version: str) -> RaiseSite | None:
     from checks.engine import raise_sites  # loads 5 MB of text: only for an unexplained failure
 
     kind = part.type.rsplit(".", 1)[-1]
-    frame = part.frames[-1]
+    frame = part.frames[-1] if part.frames else None
     if part.message:  # a generic template of another file would match many messages that it never wrote
         sites = raise_sites.lookup(version, part.paragraph, kind=kind, limit=_MOST_SITES)
-        return next(
-            (site for site in sites if site.file == engine_path(frame) or _is_specific(site, part.paragraph)), None
-        )
-    return raise_sites.at_frame(version, frame.file, frame.line, frame.function) if version else None
+        if frame is None:
+            return next((site for site in sites if max(_pieces(site)) >= raise_sites.LONG_PIECE), None)
+        file = engine_path(frame)
+        return next((site for site in sites if site.file == file or _is_specific(site, part.paragraph)), None)
+    return raise_sites.at_frame(version, frame.file, frame.line, frame.function) if version and frame else None
 
 
 def _is_specific(site: RaiseSite, message: str) -> bool:
     """Whether most of a message is the template's own text, so that another statement is unlikely to have raised it."""
+    fixed = sum(_pieces(site))
+    return fixed >= _SPECIFIC_CHARS and fixed >= 0.6 * len(message)
+
+
+def _pieces(site: RaiseSite) -> list[int]:
+    """Return the lengths of the literal pieces of a template."""
     from checks.engine.raise_sites import literals
 
-    fixed = sum(map(len, literals(site.message)))
-    return fixed >= _SPECIFIC_CHARS and fixed >= 0.6 * len(message)
+    return [len(text) for text in literals(site.message)] or [0]

@@ -15,6 +15,7 @@ from checks.engine.release_rows import rows_for
 
 MAX_MESSAGE = 20_000  # characters of a message that are compared
 ANCHOR_DIGITS = 7  # as in `checks.engine.source.sites`, which is not imported because `ast` costs start-up time
+LONG_PIECE = 24  # characters of one literal that identify a template without any other evidence
 MIN_LITERAL = 8  # a shorter literal does not identify a site
 PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 

@@ -1,17 +1,19 @@
-"""Narrow the release behind a log that does not name it, by `file.py:line` of the messages that the engine prints.
+"""Narrow the release behind a log that does not name it, by the places that it shows in the engine's source.
 
 The recorded raise sites of each release contain the line of every warning and error. A message on exactly the line of a
-release identifies it, or a build shortly before it; a line between those of two releases is a build between them.
+release identifies it, or a build shortly before it; a line between those of two releases is a build between them. The
+recorded readers contain the lines of functions: a frame of a traceback is inside its function.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
 
-from checks.engine.raise_sites import ANCHOR_DIGITS, fits, literals
+from checks.engine.raise_sites import ANCHOR_DIGITS, LONG_PIECE, fits, literals, table
 from checks.engine.release_rows import recorded, rows_for
 
 _LOGGED = re.compile(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<file>\w+\.py):(?P<line>\d+): (?P<message>.{12,})")
@@ -34,12 +36,29 @@ class PrintedLine(Struct, frozen=True):
         return f"{self.file}:{self.line}"
 
 
+class FramePlace(Struct, frozen=True):
+    """A frame of a traceback in the engine."""
+
+    file: str  # path inside the package
+    line: int
+    function: str
+
+    @property
+    def where(self) -> str:
+        """file:line"""
+        return f"{self.file}:{self.line}"
+
+
+Place: TypeAlias = "PrintedLine | FramePlace"
+
+
 class Narrowed(Struct, frozen=True, kw_only=True):
-    """The release that fits best. `exact` counts the places that are on exactly its line."""
+    """The release that fits best. `exact` counts the places that it has exactly there; `as_good` fit equally well."""
 
     release: str
     exact: int
-    places: tuple[PrintedLine, ...]
+    places: tuple[Place, ...]
+    as_good: tuple[str, ...] = ()  # other releases, oldest first
 
 
 def printed_lines(texts: Iterable[str]) -> tuple[PrintedLine, ...]:
@@ -48,22 +67,59 @@ def printed_lines(texts: Iterable[str]) -> tuple[PrintedLine, ...]:
     return tuple(found)[:_MOST_PLACES]
 
 
-def narrowed(places: tuple[PrintedLine, ...]) -> Narrowed | None:
-    """Return the release whose source fits the places best; None if no release has any of the messages.
+def narrowed(printed: Sequence[PrintedLine], frames: Sequence[FramePlace] = ()) -> Narrowed | None:
+    """Return the release whose source fits the places best; None if no release has any of them.
 
-    Of equal releases the first one is returned: most lines of a file stay where they are in patch releases.
+    Of equal releases the first one is returned: most lines of a file stay where they are in patch releases. Places that
+    no release has are left out of the answer.
     """
-    best: tuple[int, int] | None = None
-    chosen = None
+    places: tuple[Place, ...] = (*printed, *frames)
+    fits: dict[str, tuple[int, int]] = {}
+    known: set[Place] = set()
     for release in recorded("sites"):
-        distances = [_distance(release, place) for place in places]
-        known = [distance for distance in distances if distance < _FAR]
-        if not known:
+        distances = [_distance(release, place) for place in printed]
+        distances += _frame_distances(release, frames) if frames else []
+        here = {place for place, distance in zip(places, distances, strict=True) if distance < _FAR}
+        if here:
+            fits[release] = (-distances.count(0), sum(distances))
+            known |= here
+    if not fits:
+        return None
+    best = min(fits.values())
+    equal = tuple(release for release, fit in fits.items() if fit == best)
+    seen = tuple(place for place in places if place in known)
+    return Narrowed(release=equal[0], exact=-best[0], places=seen, as_good=equal[1:])
+
+
+def with_message(message: str, kind: str) -> Narrowed | None:
+    """Return the newest release that raises `kind` with a message, and the others that do; None if none does.
+
+    A message identifies releases only by a long literal piece of its template.
+    """
+    found = [
+        release
+        for release in recorded("sites")
+        if any(
+            max(map(len, literals(site.message)), default=0) >= LONG_PIECE
+            for site in table(release).lookup(message, kind=kind, limit=1)
+        )
+    ]
+    return Narrowed(release=found[-1], exact=0, places=(), as_good=tuple(found[:-1])) if found else None
+
+
+def _frame_distances(release: str, frames: Sequence[FramePlace]) -> list[int]:
+    """Return for each frame how many lines it is outside its function in a release; _FAR without such a function."""
+    best = [_FAR] * len(frames)
+    starts = {f"F\t{frame.file}\t" for frame in frames}
+    for row in rows_for("features", release)[2]:
+        if row[:2] != "F\t" or row[: row.find("\t", 2) + 1] not in starts:
             continue
-        fit = (-distances.count(0), sum(distances))
-        if best is None or fit < best:
-            best, chosen = fit, Narrowed(release=release, exact=distances.count(0), places=places)
-    return chosen
+        _, file, function, first, end, _ = row.split("\t", 5)
+        for index, frame in enumerate(frames):
+            if frame.file == file and frame.function == function.rsplit(".", 1)[-1]:
+                outside = max(int(first) - frame.line, frame.line - int(end), 0)
+                best[index] = min(best[index], outside)
+    return best
 
 
 def _places(texts: Iterable[str]) -> Iterator[PrintedLine]:

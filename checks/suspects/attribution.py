@@ -14,17 +14,20 @@ from checks.during.judgement import Judgement
 from checks.engine import feature_map
 from checks.engine.flag_schema import FlagSchema, load
 from checks.suspects import attribution_wording as wording
-from checks.suspects.clues import Clues, clues_of
+from checks.suspects import suspected_host, suspected_request
+from checks.suspects.clues import Clues, clues_of, last_words
 from checks.suspects.experiments import Refuses, experiments
 from checks.suspects.foreseen import Foreseen, died_before_ranks, explaining
+from checks.suspects.other_release import other_release
 from checks.suspects.plan import KINDS, plan, understood
 from checks.suspects.ranking import Weighed, rank
 from checks.suspects.settings import implied, settings_of
-from checks.suspects.suspected_host import SCORE, suspected_host
 from checks.suspects.suspected_package import suspected_package
-from checks.vocabulary import Diagnosis, Evidence, Finding, LogVerdict, Match, Role, Severity, Suspect
+from checks.suspects.unstated import unstated
+from checks.vocabulary import Diagnosis, Evidence, Experiment, Finding, LogVerdict, Match, Role, Severity, Suspect
 
 MOST_SUSPECTS = 3
+_CERTAIN = 5.0  # the score of a setting that outweighs a package on which a name is missing
 
 
 def attribute(
@@ -44,24 +47,38 @@ def attribute(
     findings = _findings(judged, schema, rules, recorded)
     clues = clues_of(judged)
     if clues.empty:
-        return _planned(diagnosis, facts, schema)
+        limit = suspected_host.suspected_host(Clues(message=last_words(judged)))
+        return replace(diagnosis, suspects=(limit,)) if limit else _planned(diagnosis, facts, schema)
     named = [item.subject for item in findings if item.severity is Severity.ERROR]
     settings = [*settings_of(facts, schema), *implied(clues.message, facts, schema, named)]
+    if not _knows_launch(facts):
+        known = {setting.fact for setting in settings}
+        settings += [item for item in unstated(clues, features, schema) if item.fact not in known]
     weighed = rank(settings, clues, features, findings, stated=judged.reading.stated, overridden=bool(recorded))
     foreseen = explaining(judged, clues, features, weighed, findings)
     if foreseen.errors:
         return _explained(judged, diagnosis, foreseen)
     suspects = _suspects(weighed, clues, facts, schema, _refuses(facts, rules))
-    return replace(diagnosis, suspects=suspects) if suspects else _planned(diagnosis, facts, schema)
+    return replace(diagnosis, suspects=suspects) if suspects else _planned(diagnosis, facts, schema, clues)
 
 
-def _planned(diagnosis: Diagnosis, facts: Facts, schema: FlagSchema) -> Diagnosis:
+def _knows_launch(facts: Facts) -> bool:
+    return any(name.startswith("flag.") for name in facts)
+
+
+def _planned(diagnosis: Diagnosis, facts: Facts, schema: FlagSchema, clues: Clues | None = None) -> Diagnosis:
     """Return the diagnosis with a plan of experiments; an observation of an unknown kind gets the list of kinds."""
-    if not any(name.startswith("flag.") for name in facts):
+    if not _knows_launch(facts):
         return replace(diagnosis, notes=(*diagnosis.notes, wording.LAUNCH_UNKNOWN))
     kind = diagnosis.observed or "crash"
     notes = diagnosis.notes if understood(kind) else (*diagnosis.notes, wording.unknown_kind(kind, KINDS))
-    return replace(diagnosis, plan=plan(facts, schema, kind), notes=notes)
+    release = other_release(clues, str(facts.get("engine.version") or "")) if clues else None
+    last = (Experiment(change=release, shows=wording.RELEASE_SHOWS),) if release else ()
+    return replace(
+        diagnosis,
+        plan=(*plan(facts, schema, kind, diagnosis.phase, clues.message if clues else ""), *last),
+        notes=notes,
+    )
 
 
 def _findings(
@@ -131,12 +148,20 @@ def _suspects(
         )
         for item in weighed[:MOST_SUSPECTS]
     ]
-    resource = suspected_host(clues)
-    if resource is not None:
-        suspects = sorted([*suspects, (SCORE, resource)], key=lambda item: -item[0])[:MOST_SUSPECTS]
+    others = (
+        (suspected_host.SCORE, suspected_host.suspected_host(clues)),
+        (suspected_request.SCORE, suspected_request.suspected_request(clues)),
+    )
+    suspects += [(score, other) for score, other in others if other is not None]
+    suspects = sorted(suspects, key=lambda item: -item[0])[:MOST_SUSPECTS]
     package = suspected_package(clues, facts, schema)
     ranked = tuple(suspect for _, suspect in suspects)
+    release = other_release(clues, str(facts.get("engine.version") or ""))
+    if release and ranked:
+        ranked = (replace(ranked[0], experiments=(*ranked[0].experiments, release)), *ranked[1:])
     if package is None:
         return ranked
-    # a name that the engine itself lacks is no setting's doing
-    return (package, *ranked) if package.setting == "package.sglang" else (*ranked, package)
+    # a name that the engine itself lacks is no setting's doing, and an unknown launch has no settings to prefer
+    weak = not weighed or (weighed[0].score < _CERTAIN and wording.is_missing(package))
+    first = package.setting == "package.sglang" or not _knows_launch(facts) or weak
+    return (package, *ranked) if first else (*ranked, package)

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from checks.during.judgement import Judgement
+from checks.engine.function_history import Changes
 from checks.suspects.ranking import Reason, Weighed
-from checks.vocabulary import Finding
+from checks.vocabulary import Finding, Suspect
 
 if TYPE_CHECKING:
     from checks.suspects.foreseen import Foreseen
@@ -31,6 +32,7 @@ _SENTENCES = {
     "option-file": "{place} is imported only if it is set",
     "reads": "the function at {place} reads it",
     "source": "the source line at {place} uses it",
+    "told": "the operation that the message reports depends on it",
     "affinity": "the outcome of `{word}` at {place} depends on it",
 }
 
@@ -52,7 +54,25 @@ def missing_in_package(message: str, distribution: str, specifier: str, version:
         if distribution == "sglang"
         else ""
     )
-    return f"the message reports `{message}`{mixed}{_needed(distribution, specifier, version)}"
+    return f"{_REPORTS}`{message}`{mixed}{_needed(distribution, specifier, version)}"
+
+
+def is_missing(package: Suspect) -> bool:
+    """Return whether a package is suspected because a name is missing on it."""
+    return package.setting != "package.torch" and package.reasons[0].startswith(_REPORTS)
+
+
+def module_of_other_releases(module: str, first: str, last: str) -> str:
+    """Return why the engine is suspected whose release lacks a module that another package imports."""
+    return f"the message reports `No module named '{module}'`; releases {first} to {last} have it, this one does not"
+
+
+REPEAT_REQUEST = "repeat the request alone, then without its special fields, to find the field"
+
+
+def in_request(function: str, where: str) -> str:
+    """Return why a request is suspected."""
+    return f"it failed while it handled a request (`{function}` at {where})"
 
 
 def system_error(message: str) -> str:
@@ -69,6 +89,21 @@ def _needed(distribution: str, specifier: str, version: str) -> str:
     if not specifier or distribution == "sglang":
         return ""
     return f"; the release requires {distribution}{specifier}" + (f", and {version} is installed" if version else "")
+
+
+_REPORTS = "the message reports "
+RELEASE_SHOWS = "the fault is in that function of the engine"
+
+
+def changed_later(found: Changes) -> str:
+    """Return why a later release is proposed."""
+    what = "without" if found.gone else "with other code in"
+    return f"the next release {what} {found.function}"
+
+
+def changed_before(found: Changes) -> str:
+    """Return why an earlier release is proposed."""
+    return f"{found.function} last changed in {found.changed_in}; this is the release before"
 
 
 def foreseen_title(foreseen: Foreseen, engine: str | None) -> str:

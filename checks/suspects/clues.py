@@ -60,6 +60,8 @@ def clues_of(judged: Judgement) -> Clues:
     places = list(_places(first))
     if site and places:  # the site knows the class, which a traceback does not print
         places[0] = replace(places[0], function=site.function)
+    elif site:  # a message without frames
+        places = [Place(file=site.file, engine=True, function=site.function, line=site.line)]
     return Clues(
         places=tuple(places),
         message="\n".join(texts)[:_MOST_CHARS],
@@ -67,19 +69,29 @@ def clues_of(judged: Judgement) -> Clues:
     )
 
 
+def last_words(judged: Judgement) -> str:
+    """Return the line that reports the end of an engine that left no exception; empty without one."""
+    death = judged.ending.death
+    return next((line.text for line in judged.reading.scanned.lines if death and line.number == death), "")
+
+
 def _texts(incident: Incident) -> Iterator[str]:
     if incident.kind == "usage":
         yield incident.lines[-1].text.strip()  # the lines above list every option
     elif not incident.chain:
         yield from (line.text.strip() for line in incident.lines if not FRAME.match(line.text))
+    telling = incident.telling
     for part in incident.chain:
-        if part.type:
+        repeats = part is not telling and telling is not None and telling.paragraph in part.message
+        if part.type and not repeats:
             yield f"{part.type}: {part.message.strip()[:_MOST_OF_MESSAGE]}"
 
 
 def _places(incident: Incident) -> Iterator[Place]:
     sources = _sources([line.text for line in incident.lines])
-    for frame in reversed(incident.frames):
+    told = incident.telling.frames if incident.telling else ()
+    outer = [frame for frame in incident.frames if frame not in told]
+    for frame in (*reversed(told), *reversed(outer)):
         inside = engine_path(frame)
         yield Place(
             file=inside or frame.file,

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from checks.catalog.conditions import Facts
 from checks.engine.flag_schema import FlagSchema
+from checks.suspects.affinities import told
 from checks.vocabulary import Experiment, FlagValue, Remedy
 
 KINDS: Mapping[str, tuple[str, ...]] = {
@@ -118,6 +119,15 @@ _STEPS = (
 )
 
 
+# Features whose code first runs in a phase; the others take part from the start.
+_FIRST_USED = {
+    "disable-overlap-schedule": "warmup", "disable-radix-cache": "warmup", "disable-cuda-graph": "graph-capture",
+    "enable-torch-compile": "graph-capture", "enable-flashinfer-allreduce-fusion": "graph-capture",
+    "enable-two-batch-overlap": "graph-capture", "enable-hierarchical-cache": "memory", "kv-cache-dtype": "memory",
+    "attention-backend": "memory", "moe-runner-backend": "weights", "cpu-offload-gb": "weights",
+    "fp4-gemm-backend": "weights", "fp8-gemm-backend": "weights",
+}  # fmt: skip
+_PHASES = ("import", "args", "distributed", "weights", "memory", "graph-capture", "warmup", "serving", "stopping")
 _ON_GPU = frozenset({"disable-cuda-graph", "attention-backend", "moe-runner-backend", "disable-custom-all-reduce"})
 
 
@@ -131,15 +141,25 @@ def group_of(kind: str) -> str:
     return next((group for group, kinds in KINDS.items() if kind.lower() in kinds), "")
 
 
-def plan(facts: Facts, schema: FlagSchema, kind: str) -> tuple[Experiment, ...]:
-    """Return at most five experiments for an observation, in the order in which to run them."""
+def plan(facts: Facts, schema: FlagSchema, kind: str, phase: str = "", message: str = "") -> tuple[Experiment, ...]:
+    """Return at most five experiments for an observation, in the order in which to run them.
+
+    A crash in `phase` is not the doing of a feature that first runs in a later phase. A feature that a library's
+    `message` depends on comes first.
+    """
     group = group_of(kind) or _CRASH
-    return tuple(_experiments(facts, schema, group))[:MOST]
+    reached = _PHASES.index(phase) if group == _CRASH and phase in _PHASES else len(_PHASES)
+    return tuple(_experiments(facts, schema, group, reached, message))[:MOST]
 
 
-def _experiments(facts: Facts, schema: FlagSchema, group: str) -> Iterator[Experiment]:
-    for step in _STEPS:
+def _experiments(facts: Facts, schema: FlagSchema, group: str, reached: int, message: str) -> Iterator[Experiment]:
+    def hinted(step: _Step) -> float:
+        return -max(told(message, f"flag.{name}") for name in (*step.set, *step.unset, ""))
+
+    for step in sorted(_STEPS, key=hinted):
         names = (*step.set, *step.unset)
+        if any(_PHASES.index(_FIRST_USED.get(name, _PHASES[0])) > reached for name in names):
+            continue
         if group not in step.groups or schema.spell(names[0] if names else "model-path") is None:
             continue
         if facts.get("flag.device") == "cpu" and not _ON_GPU.isdisjoint(step.set):

@@ -14,7 +14,7 @@ from typing import Literal
 from msgspec import Struct
 
 from checks.engine.feature_map import FeatureMap, plain, words_of
-from checks.suspects.affinities import affinity
+from checks.suspects.affinities import affinity, told
 from checks.suspects.clues import Clues, Place
 from checks.suspects.settings import COMMON, Setting
 from checks.vocabulary import Finding, Severity
@@ -23,12 +23,13 @@ _OVERRIDDEN = 12.0  # more than any evidence of words and frames
 THRESHOLD = 1.5  # a lower score is less than one rare word in the message
 _MOST_PLACES = 14
 _PATH = re.compile(r"\S*/\S*/\S*")  # its folders name an installation, not a feature
+_LONG_NAME = 10  # characters of an attribute that is no ordinary word
 _NEAR_DEPTH, _NEAR_WEIGHT = 0.35, 0.7  # a step of the engine counts nearly in full among the six innermost frames
 
 
 Kind = Literal[
     "foreseen", "names", "value-quoted", "condition", "selects", "option-file", "reads", "source", "affinity",
-    "word", "value-word", "related",
+    "word", "value-word", "related", "told",
 ]  # fmt: skip
 """What a piece of evidence is; `attribution_wording` has a sentence for each."""
 
@@ -71,7 +72,8 @@ def rank(
     for setting in settings:
         evidence = scene.reasons(setting, foreseen.get(setting.fact), overridden)
         reasons = sorted(evidence, key=lambda reason: -reason.weight)
-        score = sum(reason.weight for reason in reasons) - _prior(setting, stated)
+        known = setting.fact in foreseen
+        score = sum(reason.weight for reason in reasons) - (0.0 if known else _prior(setting, stated))
         if score >= THRESHOLD:
             weighed.append(Weighed(setting=setting, score=score, reasons=tuple(reasons)))
     return sorted(weighed, key=lambda item: -item.score)
@@ -90,7 +92,9 @@ def _prior(setting: Setting, stated: frozenset[str]) -> float:
     if setting.fact in _EVERYWHERE:
         return 3.0
     chosen = bool(stated) and setting.fact.startswith("flag.") and setting.fact not in stated and setting.given
-    return 1.0 if chosen else 0.5 if setting.fact.startswith("model.") else 0.0
+    if setting.fact.startswith("model."):
+        return 2.0  # an option beside it can be changed, the model cannot
+    return 2.0 if not setting.given else 1.0 if chosen else 0.0
 
 
 _EVERYWHERE = frozenset({
@@ -112,10 +116,13 @@ class _Scene:
         self._plain = plain(words)
         self._depths = {id(place): 1 / (1 + 0.3 * depth) for depth, place in enumerate(self._places)}
         self._place_words: dict[str, tuple[float, Place]] = {}
+        self._engine_words: dict[str, tuple[float, Place]] = {}
         for place in self._places:
             near = self._depths[id(place)] * (1.0 if place.engine else 0.5)  # a package serves several features
             for word in (*words_of(_tail(place.file)), *words_of(place.function)):
                 self._place_words.setdefault(stem(word), (near, place))
+                if place.engine:
+                    self._engine_words.setdefault(stem(word), (near, place))
 
     def reasons(self, setting: Setting, finding: Finding | None, overridden: bool) -> Iterator[Reason]:
         """Yield everything that speaks for a setting."""
@@ -131,6 +138,9 @@ class _Scene:
             if _has_word(self._message, name):
                 yield Reason(weight=6, kind="names", word=name)
                 break
+        depends = told(self._message, setting.fact)
+        if depends and not (setting.fact == "flag.tp-size" and setting.value == "1"):
+            yield Reason(weight=depends, kind="told")
         condition = next((name for name in setting.attributes if _has_word(self._conditions, name.lstrip("$"))), "")
         if condition:
             yield Reason(weight=5, kind="condition", word=condition)
@@ -159,8 +169,8 @@ class _Scene:
         depth, where = self._depths[id(place)], place.where
         used = next((name for name in setting.attributes if _has_word(place.source, name.lstrip("$"))), "")
         if len(used) > 3:
-            yield Reason(weight=(4 if "_" in used else 2) * depth, kind="source", place=where)
-        depends = affinity(place.function, setting.fact)
+            yield Reason(weight=(4 if len(used) > _LONG_NAME or "_" in used else 2) * depth, kind="source", place=where)
+        depends = affinity(place.function, setting.fact, self._message)
         if depends and not (setting.fact == "flag.tp-size" and setting.value == "1"):
             near = max(depth, _NEAR_WEIGHT) if depth > _NEAR_DEPTH else depth
             yield Reason(weight=depends * near, kind="affinity", place=where, word=place.function)
@@ -178,14 +188,17 @@ class _Scene:
             yield Reason(weight=weight, kind="reads", place=where)
 
     def _by_words(self, setting: Setting) -> Iterator[Reason]:
-        yield from self._matched(setting.words, "word", 2.5)
+        named = [list(self._matched(words, "word", 2.5)) for words in setting.spellings or (setting.words,)]
+        yield from max(named, key=lambda found: sum(reason.weight for reason in found))
         yield from self._matched(setting.value_words, "value-word", 2.5)
         # what a library calls its variable is chosen by hand; the help text of an option also has ordinary words
         yield from self._matched(setting.related, "related", 2.5 if setting.fact.startswith("env.") else 1.0)
 
     def _located(self, word: str, kind: Kind) -> tuple[float, Place] | None:
         """Return the weight and place of a word in the frames; a format such as `fp4` may be a part of a name."""
-        exact = self._place_words.get(stem(word))
+        # an ordinary word of a help text is in the paths of many libraries by chance
+        words = self._engine_words if kind == "related" else self._place_words
+        exact = words.get(stem(word))
         if exact or kind != "value-word" or not _has_digit(word):
             return exact
         return next((place for name, place in self._place_words.items() if word in name), None)
@@ -215,7 +228,7 @@ def _has_digit(word: str) -> bool:
 
 def stem(word: str) -> str:
     """Return a word without the commonest endings, so that `graphs` is `graph` and `parallelism` is `parallel`."""
-    for ending in ("s", "ization", "ism", "ing", "ed", "e"):
+    for ending in ("s", "ization", "ism", "ing", "ed", "er", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 4:
             word = word[: -len(ending)]
     return word

@@ -24,8 +24,14 @@ COMMON = frozenset({
     "auto", "server", "args", "sglang", "sgl", "version", "config", "settings", "value", "list", "set", "by", "for",
     "and", "or", "to", "in", "is", "a", "an", "if", "per", "with", "on", "not", "when", "from", "name", "names",
     "only", "also", "used", "using", "be", "will", "that", "this", "it", "its", "are", "can", "as", "at", "error",
-    "errors", "info", "srt", "python", "pytorch", "py", "self", "cls", "init", "main", "run",
+    "errors", "info", "srt", "python", "warmup", "warmups", "pytorch", "py", "self", "cls", "init", "main", "run",
 })  # fmt: skip
+# Fields of config.json that the engine and transformers compute with; the checkpoint decides them.
+_CONFIG_KEYS = (
+    "architectures", "hidden_act", "hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads",
+    "num_hidden_layers", "head_dim", "vocab_size", "rope_scaling", "rope_theta", "torch_dtype",
+    "max_position_embeddings", "num_experts", "num_experts_per_tok", "tie_word_embeddings", "num_heads", "num_kv_heads",
+)  # fmt: skip
 NOT_SET = "(not set)"
 _OPTION = re.compile(r"--([a-z][a-z0-9]+(?:-[a-z0-9]+)+)")
 _ATTRIBUTE = re.compile(r"\b[a-z][a-z0-9]*(?:_[a-z0-9]+)+\b")
@@ -59,7 +65,8 @@ _LIBRARY_WORDS = {
     "LD_LIBRARY_PATH": "shared object library symbol",
     "LD_PRELOAD": "shared object library symbol preloaded",
     "PYTHONPATH": "module import importerror attributeerror cannot",
-    "OMP_NUM_THREADS": "thread threads openmp libgomp",
+    "OMP_NUM_THREADS": "openmp libgomp",
+    "PYTHONHOME": "encodings encoding filesystem prefix stdlib",
     "GLOO_SOCKET_IFNAME": "gloo interface connect address network",
     "NCCL_SOCKET_IFNAME": "nccl bootstrap interface socket network",
     "NCCL_IB_HCA": "nccl ib ibv device",
@@ -78,7 +85,8 @@ class Setting(Struct, frozen=True, kw_only=True):
     value: str
     attributes: tuple[str, ...]  # its names in the rows of a feature map: `tp_size`, `$NAME`; none for a model property
     names: frozenset[str] = frozenset()  # spellings that identify it in a message
-    words: frozenset[str] = frozenset()  # rare words of its name
+    words: frozenset[str] = frozenset()  # rare words of its names
+    spellings: tuple[frozenset[str], ...] = ()  # the rare words of each name, if it has several
     value_words: frozenset[str] = frozenset()  # rare words of its value, and keys inside a JSON value
     related: frozenset[str] = frozenset()  # words of its help text, or of the library that reads it
     chooses: bool = False  # whether its value is one of the choices that the release lists
@@ -133,15 +141,17 @@ def of_flag(canonical: str, value: Any, schema: FlagSchema) -> Setting:
     text = " ".join(map(str, value)) if isinstance(value, list | tuple) else "true" if value is True else str(value)
     names = {*(f"--{name}" for name in (*spelled, canonical)), *(name for name in attributes if "_" in name)}
     if canonical == "model-path":
-        names |= {"config.json", "model_type", "model.safetensors.index.json"}
-    name_words = _rare(words_of(" ".join(attributes)))
+        names |= {"config.json", "model_type", "model.safetensors.index.json", *_CONFIG_KEYS}
+    spellings = tuple(dict.fromkeys(_rare(words_of(name)) for name in attributes))
+    name_words = frozenset().union(*spellings)
     value_words = _rare(_value_words(text))
     return Setting(
         fact=f"flag.{canonical}",
         value=text,
-        attributes=attributes,
+        attributes=attributes + (_CONFIG_KEYS if canonical == "model-path" else ()),
         names=frozenset(names),
         words=name_words,
+        spellings=spellings,
         value_words=value_words,
         related=(_expanded(name_words | _rare(_value_words(text))) | _rare(words_of(flag.help if flag else "")))
         - name_words,
@@ -169,7 +179,6 @@ def _of_model(facts: Facts) -> Iterator[Setting]:
             fact="model.architectures",
             value=text,
             attributes=(),
-            names=frozenset({text}),
             value_words=_rare(words_of(text)) - {"for", "causal", "lm", "conditional", "generation"},
         )
     method = facts.get("model.quant_method")

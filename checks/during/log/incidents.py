@@ -29,6 +29,9 @@ class Frame(Struct, frozen=True, kw_only=True):
     line: int
 
 
+_LONG_ENOUGH = 12  # characters of a message that another exception does not contain by chance
+
+
 class Raised(Struct, frozen=True, kw_only=True):
     """One exception of a chain."""
 
@@ -84,6 +87,15 @@ class Incident(Struct, frozen=True, kw_only=True):
     def last(self) -> Raised | None:
         """The last exception of the chain, which ended the process; None for an incident without a traceback."""
         return self.chain[-1] if self.chain else None
+
+    @property
+    def telling(self) -> Raised | None:
+        """The exception to quote: the last, or an earlier one if the last is cut off, or repeats it among advice."""
+        last, earlier = self.last, [part for part in self.chain[:-1] if part.type]
+        if self.tailless and earlier:
+            return earlier[-1]
+        repeated = (part for part in earlier if len(part.paragraph) >= _LONG_ENOUGH)
+        return next((part for part in repeated if last and part.paragraph in last.message), last)
 
 
 def incidents(lines: Iterable[Line]) -> tuple[Incident, ...]:

@@ -18,6 +18,7 @@ MODULES = (
     "release_facts",
     "sites",
     "feature_rows",
+    "function_digests",
     "program",
 )
 LOADER = '''\

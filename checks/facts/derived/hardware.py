@@ -69,15 +69,21 @@ GPUS: tuple[Gpu, ...] = (
 SHARED_MEMORY_KB = {70: 96, 75: 64, 80: 163, 86: 99, 87: 163, 89: 99, 90: 227, 100: 227, 103: 227, 120: 99, 121: 99}
 
 
+_SLICE = re.compile(r"\bMIG\b|\b\dg\.\d+gb\b")  # a profile of NVIDIA's Multi-Instance GPU guide: `1g.10gb`
+
+
 def find_gpu(name: str) -> Gpu | None:
     """Return the product line whose pattern matches `name`; None for a GPU that is not in the table."""
     return next((gpu for gpu in GPUS if re.search(gpu.pattern, name, re.IGNORECASE)), None) if name else None
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """Return `host.sm vram_gb nvlink platform` unless measured, and `host.` traits of the GPU generation."""
-    gpu = find_gpu(str(facts.get("host.gpu_name") or ""))
+    """Return `host.sm vram_gb nvlink platform` unless measured, and `host.` traits of the GPU."""
+    name = str(facts.get("host.gpu_name") or "")
+    gpu = find_gpu(name)
     derived: dict[str, Any] = _from_table(facts, gpu) if gpu else {}
+    visible = str(facts.get("env.CUDA_VISIBLE_DEVICES") or "")
+    derived["host.gpu_slice"] = bool(_SLICE.search(name) or visible.startswith("MIG-"))
     derived["launch.platform_plugin"] = bool(facts.get("host.platform_plugins"))
     sm = as_number(derived.get("host.sm", facts.get("host.sm")))
     if derived.get("host.platform", facts.get("host.platform", "cuda")) == "cuda" and sm is not None:

@@ -103,3 +103,35 @@ def test_an_option_whose_absence_is_an_error_is_a_suspect() -> None:
     flags = {"speculative-algorithm": "EAGLE3", "speculative-num-steps": "3", "model-path": "/m"}
     settings = [item.setting for item in attributed(log, {"flags": flags}).suspects]
     assert "flag.speculative-draft-model-path" in settings
+
+
+def test_without_the_launch_the_options_that_lead_to_the_code_are_suspects() -> None:
+    diagnosis = attributed(FROB, {})
+    first = diagnosis.suspects[0]
+    assert (first.setting, first.value) == ("flag.attention-backend", "flashmla")
+
+
+def test_a_bare_message_is_attributed_by_the_statement_that_raises_it() -> None:
+    log = "ValueError: Cannot find target module name for x.lora_A.weight in {'qkv_proj'}\n"
+    assert all("lora" in item.setting for item in attributed(log, {}, engine="0.5.23").suspects)
+
+
+def test_a_signal_that_a_limit_sends_names_the_limit() -> None:
+    log = STARTED + "[2026-11-29 15:26:10] Scheduler 0 (pid=7) crashed with exit code -24\n"
+    assert [(item.setting, item.value) for item in attributed(log, {"flags": {"page-size": "64"}}).suspects] == [
+        ("host.limits", "CPU time limit")
+    ]
+
+
+def test_a_module_that_other_releases_have_names_them() -> None:
+    log = "ModuleNotFoundError: No module named 'sglang.srt.conversation'\n"
+    first = attributed(log, {}, engine="0.5.11").suspects[0]
+    assert first.setting == "package.sglang"
+    assert first.experiments[0].require == {"sglang": "==0.5.1"}
+
+
+def test_the_code_of_another_release_is_an_experiment() -> None:
+    log = STARTED + HEAD + frame("srt/managers/scheduler.py", "run_batch", "self.attn_cp_size = 1") + "FrobError: odd\n"
+    diagnosis = attributed(log, {"flags": {"attn-cp-size": "2"}}, engine="0.5.9")
+    steps = [*(step for item in diagnosis.suspects for step in item.experiments), *(s.change for s in diagnosis.plan)]
+    assert any(step.upgrade.get("sglang") == "0.5.10" for step in steps)

@@ -65,3 +65,15 @@ def test_on_a_cpu_nothing_is_tried_that_only_a_gpu_has() -> None:
 
 def test_an_override_of_the_model_is_questioned_first() -> None:
     assert changes("garbled", json_model_override_args="{}")[0] == {"json-model-override-args": None}
+
+
+def test_a_crash_is_not_the_doing_of_a_feature_that_runs_later() -> None:
+    facts = {"flag.model-path": "/m", "flag.quantization": "fp8"}
+    early = plan(facts, load("0.5.11"), "crash", "args")
+    assert all("disable-cuda-graph" not in step.change.set for step in early)
+    assert any("disable-cuda-graph" in step.change.set for step in plan(facts, load("0.5.11"), "crash", "serving"))
+
+
+def test_a_feature_that_the_message_depends_on_comes_first() -> None:
+    steps = plan({"flag.model-path": "/m"}, load("0.5.11"), "crash", "", "hipErrorStreamCaptureInvalidated")
+    assert steps[0].change.set == {"disable-cuda-graph": True}

@@ -176,3 +176,27 @@ def test_an_exception_that_follows_an_ended_traceback_is_its_own_incident() -> N
     )
     assert first.last is not None and first.last.type == "ImportError"
     assert second.last is not None and second.last.type == "RuntimeError"
+
+
+def test_the_exception_to_quote_is_the_one_that_the_last_repeats_among_advice() -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/a.py", line 1, in f\nRuntimeError: shapes do not fit\n\n'
+        "During handling of the above exception, another exception occurred:\n\n"
+        'Traceback (most recent call last):\n  File "/b.py", line 2, in g\n'
+        "Exception: Capture failed: shapes do not fit\nPossible solutions: lower it\n"
+    )
+    [incident] = read(log)
+    assert incident.telling is not None
+    assert incident.telling.type == "RuntimeError"
+
+
+def test_of_a_chain_whose_end_is_missing_the_exception_before_is_quoted() -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/a.py", line 1, in f\nKeyError: "no such GPU"\n\n'
+        "During handling of the above exception, another exception occurred:\n\n"
+        'Traceback (most recent call last):\n  File "/b.py", line 2, in g\n    g()\n'
+    )
+    [incident] = read(log)
+    assert incident.tailless
+    assert incident.telling is not None
+    assert incident.telling.type == "KeyError"

@@ -46,4 +46,18 @@ def test_an_amd_card_has_a_platform_and_no_cuda_traits() -> None:
 
 
 def test_an_unknown_card_yields_nothing() -> None:
-    assert hardware.derive({"host.gpu_name": "Voodoo 2"}) == {"launch.platform_plugin": False}
+    known = hardware.derive({"host.gpu_name": "Voodoo 2"})
+    assert known == {"launch.platform_plugin": False, "host.gpu_slice": False}
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"host.gpu_name": "NVIDIA A100-SXM4-80GB MIG 1g.10gb"}, True),
+        ({"host.gpu_name": "H100", "env.CUDA_VISIBLE_DEVICES": "MIG-aa5c-1"}, True),
+        ({"host.gpu_name": "H100 80GB HBM3", "env.CUDA_VISIBLE_DEVICES": "0,1"}, False),
+        ({}, False),
+    ],
+)
+def test_a_slice_is_known_by_its_name_or_identifier(facts: dict[str, str], expected: bool) -> None:
+    assert hardware.derive(facts).get("host.gpu_slice") is expected

@@ -146,7 +146,7 @@ SCENARIOS: dict[str, Scenario] = {
         affected={"solo": "changed"}, others={"flag-deprecated profiles/solo.yaml:6"},
     ),
     "a finding that must not be accepted": Scenario(
-        change=added("profiles/chat.yaml", "  tensor-parallel-size: 4\n"
+        change=added("profiles/chat.yaml", "  tensor-parallel-size: 2\n"
                      + accepts("flag-given-twice", until="2099-01-01", owner="ops")),
         code=1, affected={"chat": "changed"}, failing={"flag-given-twice profiles/chat.yaml:7"},
     ),
