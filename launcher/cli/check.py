@@ -87,7 +87,7 @@ def main(
     _agree(host, facts, {"--engine": engine, "--gpu": gpu, "--model-config": model_config})
     if host:
         return show(_live(profile, host, hosts_file, fast=fast), item, as_json)
-    return show(_offline(profile, facts, engine, gpu, model_config), item, as_json)
+    return show(_offline(profile, facts, engine, gpu, model_config, fast=fast), item, as_json)
 
 
 def _agree(host: str, facts: Path | None, others: dict[str, object]) -> None:
@@ -206,7 +206,7 @@ def _live(profile: Profile, name: str, hosts_file: Path | None, *, fast: bool) -
     )
 
 
-def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model: Path | None) -> Checked:
+def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model: Path | None, *, fast: bool) -> Checked:
     from checks.before.rule_index import packages
     from checks.before.rules import check
     from checks.engine.flag_schema import load
@@ -217,6 +217,7 @@ def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model:
     from launcher.plan.launch_plan import offline_flags, spell, spelling_findings
 
     raw = read_recorded(facts) if facts is not None else None
+    content: Mapping[str, Any] = {}
     version = engine or (engine_version(raw) if raw else None)
     schema = load(version or "")
     if schema.note:
@@ -230,12 +231,41 @@ def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model:
         stated = {**of_host(raw, str(facts), recorded=True), **stated}
     else:
         name_only = {"name": str(profile.model["name"].value)} if "name" in profile.model else {}
-        model_known = model_facts(checkpoint(str(model))) if model else name_only
+        if model:
+            content = checkpoint(str(model))
+        model_known = model_facts(content) if model else name_only
         launch = Launch(engine=version, flags=flags, env=env, gpu=parse_gpu(gpu, profile), model=model_known)
         stated |= dict.fromkeys(("host.gpu_name", "host.gpu_count"), "given by --gpu") if gpu else {}
         stated |= {"model.": f"read from {model} by launcher/hostside/read_checkpoint.py"} if model else {}
     findings = [*check(launch, rules()), *(spelling_findings(renamed, version) if version else ())]
+    if version and not fast:
+        path = str(flags.get("model-path") or flags.get("model") or "")
+        folders = {path: content} if raw is None and content else {}
+        findings += _twin(version, profile.name, launch, flags, raw, folders, {item.id for item in findings})
     return Checked(findings=findings, launch=launch, sources=stated)
+
+
+def _twin(
+    version: str,
+    name: str,
+    launch: Launch,
+    flags: Mapping[str, Any],
+    raw: Mapping[str, Any] | None,
+    folders: Mapping[str, Any],
+    reported: set[str],
+) -> list[Finding]:
+    """Return what the release's own argument code says, if it was fetched."""
+    from launcher.flows.launch.twin_check import Asked, available, twin_check
+    from launcher.transport.local import LocalTransport
+    from launcher.twin.release_store import fetched
+
+    if not available(version):
+        if fetched():
+            sys.stderr.write(f"note: the argument code of {version} is not here: launch engines fetch {version}\n")
+        return []
+    asked = Asked(name=name, launch=launch, flags=flags, raw=raw, folders=folders)
+    found = twin_check(LocalTransport(), version, [asked])[name]
+    return [item for item in found if item.id not in reported]
 
 
 def parse_gpu(text: str, profile: Profile) -> dict[str, Any]:

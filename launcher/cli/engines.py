@@ -1,4 +1,4 @@
-"""`launch engines list|show|diff|capture`: the server args of each SGLang release, and what an upgrade changes."""
+"""`launch engines list|show|diff|capture|fetch`: the server args and the source of each SGLang release."""
 
 from __future__ import annotations
 
@@ -15,22 +15,30 @@ from launcher.cli.options import HostName, HostsFile, Json, ProfilesFolder, conn
 from launcher.errors import UsageError
 from launcher.profile.resolve import resolve, search_path
 
-ACTIONS = {"list": (0, 0), "show": (1, 2), "diff": (2, 2), "capture": (0, 0)}  # action → least and most arguments
+ACTIONS = {
+    "list": (0, 0),
+    "show": (1, 2),
+    "diff": (2, 2),
+    "capture": (0, 0),
+    "fetch": (1, 1),
+}  # action → least and most arguments
 _USAGE = {
     "list": "launch engines list",
     "show": "launch engines show VERSION [FLAG]",
     "diff": "launch engines diff OLD NEW [--profile PROFILE]",
     "capture": "launch engines capture --host HOST, or launch engines capture --wheel FILE",
+    "fetch": "launch engines fetch VERSION [--wheel FILE_OR_FOLDER] [--python PYTHON]",
 }
 
 
 def main(
-    action: Annotated[str, typer.Argument(metavar="list|show|diff|capture")] = "list",
+    action: Annotated[str, typer.Argument(metavar="list|show|diff|capture|fetch")] = "list",
     words: Annotated[list[str] | None, typer.Argument(metavar="[VERSION] [VERSION|FLAG]")] = None,
     profile: Annotated[str, typer.Option("--profile", help="diff: only what affects this profile")] = "",
     wheel: Annotated[
-        Path | None, typer.Option("--wheel", help="capture: read a wheel or source folder instead of a host")
+        Path | None, typer.Option("--wheel", help="capture, fetch: read this wheel or source folder")
     ] = None,
+    python: Annotated[str, typer.Option("--python", help="fetch: an interpreter that has torch")] = "",
     host: HostName = "",
     profiles: ProfilesFolder = None,
     hosts_file: HostsFile = None,
@@ -51,6 +59,8 @@ def main(
         case "diff":
             old, new = (load(release(text)) for text in arguments)
             return _diff(old, new, profile, profiles, as_json)
+        case "fetch":
+            return _fetch(arguments[0], wheel, python)
         case _:
             return _capture(host, wheel, hosts_file)
 
@@ -114,6 +124,30 @@ def _diff(old: FlagSchema, new: FlagSchema, profile: str, folder: Path | None, a
     env = {name: item.value for name, item in resolved.env.items()}
     changes, findings = diff_for(flags, old, new, env)
     return _changes(changes, [f"{item.severity} {item.id}: {item.message}" for item in findings], as_json)
+
+
+def _fetch(version: str, source: Path | None, python: str) -> int:
+    """Store a release's source and the environment of its twin, which `launch check` then uses offline."""
+    from launcher.transport.local import LocalTransport
+    from launcher.twin import release_store, twin_environment
+
+    def tell(text: str) -> None:
+        sys.stderr.write(f"{text}\n")
+
+    local = LocalTransport()
+    if source is None:
+        stored = release_store.stored(version) or release_store.fetch(local, version)
+    elif source.is_dir():
+        stored = release_store.store_folder(source, version)
+    else:
+        stored = release_store.store_wheel(source, version)
+    made = twin_environment.prepare(local, stored, tell, python)
+    sys.stdout.write(
+        f"SGLang {stored.version} in {stored.folder}\n"
+        f"its argument code runs with {made.python} and transformers {made.transformers}\n"
+        f"next: launch check PROFILE --engine {stored.version} --facts FILE\n"
+    )
+    return 0
 
 
 def _changes(changes: list[Change], findings: list[str], as_json: bool) -> int:

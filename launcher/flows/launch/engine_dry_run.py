@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from checks.catalog.entries import entry
 from checks.engine.remedies import fitting
-from checks.facts.launch_evidence import build
+from checks.facts.launch_evidence import Launch, build
 from checks.vocabulary import Evidence, Finding, FlagValue, Origin, Severity
 from launcher import hostside
 from launcher.errors import HostCommandFailed
@@ -68,26 +68,28 @@ def dry_run(transport: Transport, prepared: Prepared) -> DryRun:
         return DryRun(
             ok=True, findings=changes, effective=answer["effective"], warnings=warnings, seconds=result.seconds
         )
-    finding = refusal(answer, result, prepared)
+    finding = refusal(answer, refusal_text(answer, result.stderr), prepared.launch, plan.engine)
     return DryRun(ok=False, findings=(finding,), warnings=warnings, seconds=result.seconds)
 
 
-def refusal(answer: Mapping[str, Any], result: Result, prepared: Prepared) -> Finding:
-    """Return the refusal as a finding with the id of the cause that matches, otherwise `engine-refuses-arguments`."""
-    text = refusal_text(answer, result)
+def refusal(answer: Mapping[str, Any], text: str, launch: Launch, engine: str) -> Finding:
+    """Return a refusal as a finding with the id of the cause that matches `text`, otherwise `engine-refuses-arguments`.
+
+    `text` is the refusal as it stands in a log.
+    """
     known = {
-        "engine_version": prepared.plan.engine,
-        "gpu": prepared.launch.gpu,
-        "model": prepared.launch.model,
-        "flags": prepared.launch.flags,
-        "env": prepared.launch.env,
+        "engine_version": engine,
+        "gpu": launch.gpu,
+        "model": launch.model,
+        "flags": launch.flags,
+        "env": launch.env,
     }
-    diagnosis = diagnose_log([text.encode()], known, prepared.plan.engine)
+    diagnosis = diagnose_log([text.encode()], known, engine)
     cause = entry(diagnosis.cause.id) if diagnosis.cause else None
     message = answer.get("message") or f"{answer.get('exception', 'refused')} without a message"
     if answer["kind"] == "usage" and text.strip():
         message = text.strip()
-    facts, _ = build(prepared.launch)
+    facts, _ = build(launch)
     return Finding(
         id=diagnosis.cause.id if diagnosis.cause else "engine-refuses-arguments",
         severity=Severity.ERROR,
@@ -99,10 +101,10 @@ def refusal(answer: Mapping[str, Any], result: Result, prepared: Prepared) -> Fi
     )
 
 
-def refusal_text(answer: Mapping[str, Any], result: Result) -> str:
+def refusal_text(answer: Mapping[str, Any], stderr: bytes) -> str:
     """Return the refusal in the form that it has in a log, so that log patterns match it."""
     if answer["kind"] == "usage":
-        lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
+        lines = stderr.decode("utf-8", "replace").strip().splitlines()
         return next((line for line in reversed(lines) if "error: " in line), "") + "\n"
     file, _, rest = str(answer.get("frame", "")).partition(":")
     line, _, function = rest.partition(" in ")

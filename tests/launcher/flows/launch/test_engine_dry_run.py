@@ -13,7 +13,6 @@ from checks.vocabulary import Severity
 from launcher.errors import HostCommandFailed
 from launcher.flows.launch.engine_dry_run import DryRun, differences, dry_run, refusal_text, same
 from launcher.flows.launch.prepare import Prepared, prepare
-from launcher.transport.base import Result
 from launcher.transport.local import LocalTransport
 from tests.support.bench import bench
 
@@ -173,7 +172,7 @@ def test_a_refusal_reads_like_a_traceback_in_a_log() -> None:
         "kind": "refused", "exception": "ValueError", "message": "no", "frame": "srt/a.py:7 in check",
         "condition": "x > 1",
     }  # fmt: skip
-    text = refusal_text(answer, Result(exit=0, stdout=b"", stderr=b"", seconds=0.0))
+    text = refusal_text(answer, b"")
     assert text == (
         'Traceback (most recent call last):\n  File "/sglang/srt/a.py", line 7, in check\n    x > 1\nValueError: no\n'
     )
@@ -181,9 +180,7 @@ def test_a_refusal_reads_like_a_traceback_in_a_log() -> None:
 
 def test_of_a_usage_error_only_the_line_with_the_error_is_quoted() -> None:
     stderr = b"usage: sglang serve [-h]\nsglang serve: error: bad \xff\nbye\n"
-    assert refusal_text({"kind": "usage"}, Result(exit=0, stdout=b"", stderr=stderr, seconds=0.0)) == (
-        "sglang serve: error: bad \ufffd\n"
-    )
+    assert refusal_text({"kind": "usage"}, stderr) == ("sglang serve: error: bad \ufffd\n")
 
 
 def test_a_usage_error_without_an_error_line_is_still_a_refusal(prepared: Prepared, tmp_path: Path) -> None:
