@@ -107,7 +107,7 @@ def confine(folder, doubts):
             name = os.path.realpath(os.fsdecode(path))
         except (TypeError, ValueError):
             return True  # a file descriptor
-        return name.startswith(inside) or name in (os.devnull, "/dev/tty")
+        return (name + os.sep).startswith(inside) or name in (os.devnull, "/dev/tty")
 
     def audit(event, arguments):
         if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from math import ceil
 from typing import Any
 
@@ -26,10 +27,11 @@ def derive(facts: Facts) -> dict[str, Any]:
 
 def _available(facts: Facts) -> int | None:
     counts = [as_number(facts.get(name)) for name in ("host.gpus_visible", "host.gpu_count")]
-    known = [int(count) for count in counts if count]
-    listed = [part for part in str(facts.get("env.CUDA_VISIBLE_DEVICES") or "").split(",") if part.strip()]
-    if listed:
-        known.append(len(listed))
+    known = [int(count) for count in counts if count]  # the first is measured
+    listed = [part.strip() for part in str(facts.get("env.CUDA_VISIBLE_DEVICES") or "").split(",") if part.strip()]
+    if listed:  # CUDA stops at the first index that does not exist
+        there = takewhile(lambda part: not part.isdigit() or not known or int(part) < known[0], listed)
+        known.append(len(list(there)))
     if facts.get("host.gpu_slice") is True:
         known.append(1)
     return min(known, default=None)

@@ -1,6 +1,6 @@
 """Derive facts about captured prefill graphs: the backend a release uses, and whether its buckets fit the context.
 
-`memory_estimate` covers the memory of graphs; decode graphs need no derived fact.
+`memory_estimate` covers the memory of graphs.
 """
 
 from __future__ import annotations
@@ -18,18 +18,25 @@ _SMALLEST_DEFAULT = 2048  # largest bucket of MLA models and of small GPUs (0.5.
 
 
 def derive(facts: Facts) -> dict[str, Any]:
-    """Return `launch.` prefill_graph (`tc_piecewise breakable full disabled`) and prefill_graph_over_context."""
+    """Return `launch.` prefill_graph (`tc_piecewise breakable full disabled`), prefill_graph_over_context, and more."""
     version = facts.get("engine.version")
+    batches = facts.get("flag.cuda-graph-bs-decode")
+    found: dict[str, Any] = {"launch.graph_batch_below_one": _below_one(batches)} if batches is not None else {}
     if not version:
-        return {}
+        return found
     backend = _backend(facts, version)
-    found: dict[str, Any] = {"launch.prefill_graph": backend}
+    found["launch.prefill_graph"] = backend
     context = as_number(facts.get("flag.context-length"))
     if context:
         chunk = as_number(facts.get("flag.chunked-prefill-size")) or 0
         bucket = as_number(facts.get("flag.cuda-graph-max-bs-prefill")) or (chunk if chunk > 0 else _SMALLEST_DEFAULT)
         found["launch.prefill_graph_over_context"] = backend != "disabled" and bucket > context
     return found
+
+
+def _below_one(batches: Any) -> bool:
+    words = batches if isinstance(batches, list | tuple) else str(batches).split()
+    return any(number is not None and number < 1 for number in map(as_number, words))
 
 
 def _backend(facts: Facts, version: str) -> str:

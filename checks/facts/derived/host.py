@@ -29,6 +29,7 @@ def derive(facts: Facts) -> dict[str, Any]:
         **_limits(facts),
         **_host_memory(facts),
         **_cpu_ranks(facts),
+        **_numa(facts),
     }
     return {name: value for name, value in found.items() if value is not None and facts.get(name) is None}
 
@@ -111,6 +112,16 @@ def _host_memory(facts: Facts) -> dict[str, Any]:
         wanted = pool * ranks * pools
         found |= {"launch.hicache_gb": wanted, "launch.hicache_exceeds_memory": wanted + _RESERVE_GB > free}
     return found
+
+
+def _numa(facts: Facts) -> dict[str, Any]:
+    """Return whether `--numa-node` names a node that the host does not have."""
+    nodes, wanted = as_number(facts.get("host.numa_nodes")), facts.get("flag.numa-node")
+    if nodes is None or wanted is None:
+        return {}
+    words = wanted if isinstance(wanted, list | tuple) else str(wanted).split()
+    numbers = [as_number(word) for word in words]
+    return {"launch.numa_node_missing": any(number is not None and number >= nodes for number in numbers)}
 
 
 def _cpu_ranks(facts: Facts) -> dict[str, Any]:

@@ -102,3 +102,10 @@ def test_the_largest_bucket_must_fit_the_context(flags: dict[str, Any], over: bo
 
 def test_without_a_stated_context_nothing_is_said_of_it() -> None:
     assert "launch.prefill_graph_over_context" not in derive({"engine.version": "0.5.10"})
+
+
+@pytest.mark.parametrize(
+    ("batches", "below"), [(["-1", "2"], True), (["0"], True), ("1 2 4", False), (["8"], False), (None, None)]
+)
+def test_a_batch_that_cannot_be_captured(batches: Any, below: bool | None) -> None:
+    assert derive({"flag.cuda-graph-bs-decode": batches}).get("launch.graph_batch_below_one") is below

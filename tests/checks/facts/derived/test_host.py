@@ -63,3 +63,12 @@ def test_a_cache_on_a_network_counts_when_it_is_the_one_the_launch_uses() -> Non
     assert facts_of(**looked)["host.triton_cache_on_network"] is True
     assert facts_of(**looked, env__TRITON_CACHE_DIR="/home/me/.triton/cache")["host.triton_cache_on_network"] is True
     assert "host.triton_cache_on_network" not in facts_of(**looked, env__TRITON_CACHE_DIR="/tmp/cache")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "nodes", "missing"),
+    [(["5"], 1, True), ("0 1", 2, False), ("2", 2, True), ("x", 1, False), (None, 1, None), ("1", None, None)],
+)
+def test_a_numa_node_that_the_host_lacks(wanted: Any, nodes: int | None, missing: bool | None) -> None:
+    facts = {"flag.numa-node": wanted, "host.numa_nodes": nodes}
+    assert extend(facts).get("launch.numa_node_missing") is missing
