@@ -26,7 +26,7 @@ def checkpoint(path):
         except OSError:
             sizes[name] = None  # a dangling link
     weights = [n for n in sizes if n.endswith((".safetensors", ".bin", ".gguf", ".pt")) and "training_args" not in n]
-    dtypes, shard_facts = headers(path, [n for n in weights if n.endswith(".safetensors")], sizes)
+    dtypes, shard_facts, embedding = headers(path, [n for n in weights if n.endswith(".safetensors")], sizes)
     shards = [{"name": n, "bytes": sizes[n], **shard_facts.get(n, {})} for n in weights]
     shards += [{"name": n, "missing": True} for n in missing_shards(path, sizes)]
     return {
@@ -36,6 +36,7 @@ def checkpoint(path):
         "quant_config": load(path, "hf_quant_config.json"),
         "files": list(sizes),
         "weight_files": shards[:400],
+        "embedding_shape": embedding,
         "weight_bytes": sum(sizes[n] or 0 for n in weights),
         "has_tokenizer": any(n in sizes for n in TOKENIZERS),
         "has_chat_template": has_chat_template(path, sizes),
@@ -49,13 +50,14 @@ def checkpoint(path):
 
 
 def headers(path, shards, sizes):
-    """Return tensor name → dtype of every shard whose header fits the budget, and shard name → facts.
+    """Return tensor name → dtype of all shards whose header fits the budget, shard name → facts, the embedding's shape.
 
     The facts of a shard are {"expected_bytes"} from its header, {"pointer"} for a git-lfs pointer, or {"missing"} for a
     dangling link.
     """
     tensors: dict = {}
     facts: dict = {}
+    embedding = None
     left = HEADER_BUDGET
     for name in shards:
         if sizes[name] is None:
@@ -79,8 +81,11 @@ def headers(path, shards, sizes):
             continue
         end = max((v["data_offsets"][1] for k, v in table.items() if k != "__metadata__"), default=0)
         facts[name] = {"expected_bytes": 8 + length + end}
+        for name in table:
+            if name.endswith("model.embed_tokens.weight") and not is_mtp(name):
+                embedding = table[name]["shape"]
         tensors.update({k: v["dtype"] for k, v in table.items() if k != "__metadata__"})
-    return tensors, facts
+    return tensors, facts, embedding
 
 
 def missing_shards(path, sizes):

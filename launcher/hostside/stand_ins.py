@@ -52,7 +52,7 @@ def normal(name):
 
 def asked_by_engine():
     """Whether the innermost frame that is not the import system's is in the engine."""
-    frame = sys._getframe(2)
+    frame: types.FrameType | None = sys._getframe(2)
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith("<frozen") and "importlib" not in file and file != __file__ and file != "<stdin>":
@@ -102,15 +102,13 @@ def stand_in(name):
 
     body = {"__init__": lambda _self, *_arguments, **_options: None, "__getattr__": attribute, "__call__": call,
             "__get_pydantic_core_schema__": classmethod(_any_value),
-            "__bool__": lambda instance: StandInClass.__bool__(type(instance))}  # fmt: skip
+            "__bool__": lambda instance: bool(type(instance))}  # fmt: skip
     return StandInClass(name, (), body)
 
 
 def _any_value(_kind, _source, _handler):
     """Return the schema of a field whose type is a stand-in: pydantic accepts any value."""
-    from pydantic_core import core_schema
-
-    return core_schema.any_schema()
+    return importlib.import_module("pydantic_core.core_schema").any_schema()
 
 
 class StandInPackage(types.ModuleType):
@@ -144,7 +142,7 @@ class StandInFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def create_module(self, spec):
         module = StandInPackage(spec.name)
-        module.__version__ = self.versions.get(spec.name.split(".")[0], "0")
+        module.__dict__["__version__"] = self.versions.get(spec.name.split(".")[0], "0")
         return module
 
     def exec_module(self, module):
@@ -168,9 +166,9 @@ class HidingFinder(importlib.abc.MetaPathFinder):
 
 def simulate_packages(packages):
     """Let the engine find the packages of the facts: distribution → version, or None where it is not installed."""
-    names = {import_name(item): version for item, version in packages.items()}
-    absent = {name for name, version in names.items() if version is None}
-    present = {name: version for name, version in names.items() if version is not None}
+    # two distributions may provide one name: `sgl-kernel` is `sglang-kernel` in newer releases
+    present = {import_name(item): version for item, version in packages.items() if version is not None}
+    absent = {import_name(item) for item in packages} - set(present)
     sys.meta_path[:] = [
         HidingFinder(finder, absent | KERNELS) if finder is importlib.machinery.PathFinder else finder
         for finder in sys.meta_path

@@ -127,7 +127,7 @@ def answer_of(job, args, folder, engine, model_config):
     resource.setrlimit(resource.RLIMIT_DATA, (limits["bytes"], limits["bytes"]))
     doubts = Doubts()
     assume_paths([value for word in argv for value in values_of(word) if value not in places.values()], doubts)
-    answer = {"stage": "arguments"}
+    answer: dict = {"stage": "arguments"}
     warnings = EngineWarnings()
     confine(folder, doubts)
     try:

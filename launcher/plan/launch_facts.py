@@ -30,7 +30,8 @@ CONFIG_VALUES = (
     "torch_dtype", "vocab_size",
 )  # fmt: skip
 DRAFT_VALUES = (
-    "architectures", "hidden_size", "max_position_embeddings", "name", "path_exists", "vocab_size", "weights_gb",
+    "architectures", "hidden_size", "max_position_embeddings", "name", "path_exists", "vocab_size", "weight_files",
+    "weights_gb",
 )  # fmt: skip
 _WIDE = {"BF16": "bfloat16", "F16": "float16", "F32": "float32"}
 
@@ -185,7 +186,7 @@ def model_facts(content: Mapping[str, Any] | None) -> dict[str, Any]:
     quantization = config.get("quantization_config") or (content.get("quant_config") or {}).get("quantization")
     parts = {"mtp_dtype": "mtp_dtypes", "routed_experts": "expert_dtypes", "shared_experts": "shared_expert_dtypes"}
     kinds = {name: _format(content.get(key) or [], quantization) for name, key in parts.items()}
-    optional = ("has_mtp_weights", "has_kv_scales", "chat_template_has_think")
+    optional = ("embedding_shape", "has_mtp_weights", "has_kv_scales", "chat_template_has_think")
     return {
         **values,
         "name": config.get("_name_or_path") or content["path"],

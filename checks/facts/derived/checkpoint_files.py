@@ -32,7 +32,8 @@ _POINTER_BYTES = 1024  # a git-lfs pointer is about 130 bytes; no weight file of
 
 def derive(facts: Facts) -> dict[str, Any]:
     """Return `model.` local_path must_download config_missing weights_missing bad_shard architecture_* ...."""
-    found = {**_path(facts), **_folder(facts), **_shards(facts), **_architecture(facts)}
+    found = {**_path(facts), **_folder(facts), **_shards(facts), **_architecture(facts), **_embedding(facts)}
+    found |= {f"draft.{name}": value for name, value in _weights(facts.get("draft.weight_files")).items()}
     kinds = found.get("model.weight_kinds")
     wanted = _LOAD_FORMATS.get(str(facts.get("flag.load-format") or "auto"))
     if kinds and wanted:
@@ -70,18 +71,31 @@ def _shards(facts: Facts) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if facts.get("model.has_tokenizer") is not None:
         found["model.tokenizer_missing"] = facts["model.has_tokenizer"] is False
-    if not isinstance(shards, list | tuple):
-        return found
-    found["model.weights_missing"] = not shards
-    if not shards:
-        return found
-    names = [_name(item) for item in shards]
-    found["model.weight_kinds"] = _kinds(names)
-    broken = [_name(item) for item in shards if isinstance(item, dict) and _is_broken(item)]
-    found["model.bad_shards"] = len(broken)
-    if broken:
-        found["model.bad_shard"] = broken[0]
+    found |= {f"model.{name}": value for name, value in _weights(shards).items()}
+    if isinstance(shards, list | tuple) and shards:
+        found["model.weight_kinds"] = _kinds([_name(item) for item in shards])
     return found
+
+
+def _weights(shards: Any) -> dict[str, Any]:
+    """Return weights_missing, bad_shards and bad_shard of a folder's weight files; empty if they are not known."""
+    if not isinstance(shards, list | tuple):
+        return {}
+    if not shards:
+        return {"weights_missing": True}
+    broken = [_name(item) for item in shards if isinstance(item, dict) and _is_broken(item)]
+    first = {"bad_shard": broken[0]} if broken else {}
+    return {"weights_missing": False, "bad_shards": len(broken), **first}
+
+
+def _embedding(facts: Facts) -> dict[str, Any]:
+    """Compare the stored token embedding with the sizes in config.json, by which the engine allocates it."""
+    stored = facts.get("model.embedding_shape")
+    sizes = [facts.get(f"model.{name}") for name in ("vocab_size", "hidden_size")]
+    if not isinstance(stored, list | tuple) or len(stored) != 2 or facts.get("model.quantized") is not False:
+        return {}
+    known = [(have, want) for have, want in zip(stored, sizes, strict=True) if isinstance(want, int)]
+    return {"model.embedding_differs": any(have != want for have, want in known)} if known else {}
 
 
 def _kinds(names: Sequence[str]) -> list[str]:

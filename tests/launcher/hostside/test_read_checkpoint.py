@@ -15,6 +15,7 @@ from launcher.plan.launch_facts import model_facts
 TENSORS = {
     "__metadata__": {"format": "pt"},
     "model.norm.weight": {"dtype": "BF16", "shape": [8], "data_offsets": [0, 16]},
+    "model.embed_tokens.weight": {"dtype": "BF16", "shape": [4, 2], "data_offsets": [0, 16]},
     "mtp.layers.0.weight": {"dtype": "BF16", "shape": [8], "data_offsets": [16, 32]},
 }
 
@@ -39,6 +40,14 @@ def test_a_whole_shard_is_as_long_as_its_header_says(tmp_path: Path) -> None:
 def test_a_shard_that_was_cut_short_is_shorter_than_its_header_says(tmp_path: Path) -> None:
     path = shard(tmp_path, data=bytes(10))
     assert only_shard(tmp_path)["expected_bytes"] == path.stat().st_size + 22
+
+
+def test_the_shape_of_the_embedding_is_read_from_its_header(tmp_path: Path) -> None:
+    assert checkpoint(str(tmp_path))["embedding_shape"] is None
+    shard(tmp_path)
+    assert checkpoint(str(tmp_path))["embedding_shape"] == [4, 2]
+    (tmp_path / "config.json").write_text(json.dumps({"hidden_size": 8, "vocab_size": 4}))
+    assert model_facts(checkpoint(str(tmp_path)))["embedding_shape"] == [4, 2]
 
 
 def test_a_pointer_of_git_lfs_is_named_as_such(tmp_path: Path) -> None:

@@ -145,3 +145,27 @@ def test_models_that_see_are_told_from_those_that_read(architecture: str, multim
 
 def test_facts_that_were_given_are_not_replaced() -> None:
     assert "model.local_path" not in derive({"flag.model-path": "/x", "model.local_path": False})
+
+
+@pytest.mark.parametrize(
+    ("facts", "differs"),
+    [
+        ({"model.hidden_size": 256, "model.vocab_size": 1000}, False),
+        ({"model.hidden_size": 320, "model.vocab_size": 1000}, True),
+        ({"model.hidden_size": 256, "model.vocab_size": 999}, True),
+        ({"model.hidden_size": 256}, False),
+        ({}, None),
+        ({"model.hidden_size": 320, "model.quantized": True}, None),
+        ({"model.hidden_size": 320, "model.embedding_shape": None}, None),
+    ],
+)
+def test_the_stored_embedding_against_the_configuration(facts: dict[str, object], differs: bool | None) -> None:
+    known = {"model.embedding_shape": [1000, 256], "model.quantized": False, **facts}
+    assert derive(known).get("model.embedding_differs") is differs
+
+
+def test_the_weight_files_of_a_draft_are_judged_like_those_of_the_model() -> None:
+    facts = derive({"draft.weight_files": [{"name": "a.safetensors", "bytes": 5000, "expected_bytes": 9000}]})
+    assert (facts["draft.bad_shards"], facts["draft.bad_shard"]) == (1, "a.safetensors")
+    assert derive({"draft.weight_files": []})["draft.weights_missing"] is True
+    assert "draft.weights_missing" not in derive({})
