@@ -13,7 +13,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, convert
+from msgspec.structs import asdict
 
 from launcher.errors import HostCommandFailed, UsageError
 from launcher.knowledge_cache import cache_folder
@@ -29,7 +30,16 @@ PLAIN = (
 )  # fmt: skip
 INTERPRETER = "interpreter.json"
 _INSTALL = 1800.0  # seconds
-_ASK = "import json, sys, torch; print(json.dumps([torch.__version__, '%d%d' % sys.version_info[:2]]))"
+_ASK = """
+import importlib.metadata, json, sys, torch
+found = {}
+for name in sys.argv[1:]:
+    try:
+        found[name] = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        pass
+print(json.dumps(["%d%d" % sys.version_info[:2], found]))
+"""
 Tell = Callable[[str], None]
 
 
@@ -41,16 +51,29 @@ class Environment(Struct, frozen=True, kw_only=True):
     transformers: str  # the version that the release pins
 
 
+class _Interpreter(Struct, frozen=True, kw_only=True):
+    """An interpreter with torch. `own` is its version of transformers if it has all that the twin imports."""
+
+    python: str
+    tag: str  # `311`
+    own: str = ""
+
+    def packages(self, transformers: str) -> Path:
+        """Return the folder of packages for a version of transformers; an empty one where its own will do."""
+        if transformers and transformers == self.own:
+            return _folder() / "packages-none"
+        return _folder() / f"packages-transformers-{transformers or 'newest'}-cp{self.tag}"
+
+
 def existing(release: Release) -> Environment | None:
     """Return the environment of a release; None if it was not made."""
-    known = _interpreter()
+    known = _recorded()
     if known is None:
         return None
-    python, tag = known
     pin = release.pin("transformers")
-    packages = _packages(pin, tag)
+    packages = known.packages(pin)
     made = (packages / ".complete").is_file()
-    return Environment(python=python, packages=packages, transformers=pin) if made else None
+    return Environment(python=known.python, packages=packages, transformers=pin) if made else None
 
 
 def prepare(transport: Transport, release: Release, tell: Tell, python: str = "") -> Environment:
@@ -59,18 +82,20 @@ def prepare(transport: Transport, release: Release, tell: Tell, python: str = ""
     `python` is an interpreter that has torch; without it, the one that was used before, that of the engine which
     `make engine` installs, or a new environment with torch from the package index.
     """
-    python = _chosen(transport, python, tell)
-    _, tag = _asked(transport, python)
+    known = _asked(transport, _chosen(transport, python, tell))
     _folder().mkdir(parents=True, exist_ok=True)
-    (_folder() / INTERPRETER).write_text(json.dumps([python, tag]))
+    (_folder() / INTERPRETER).write_text(json.dumps(asdict(known)))
     pin = release.pin("transformers")
-    packages = _packages(pin, tag)
+    packages = known.packages(pin)
     if not (packages / ".complete").is_file():
-        tell(f"installing transformers {pin} and {len(PLAIN)} small packages for the twin")
-        wanted = [f"transformers=={pin}" if pin else "transformers", *_pinned(release)]
-        _pip(transport, python, "--upgrade", "--target", str(packages), *wanted)
+        if pin and pin == known.own:
+            packages.mkdir(exist_ok=True)
+        else:
+            tell(f"installing transformers {pin} and {len(PLAIN)} small packages for the twin")
+            wanted = [f"transformers=={pin}" if pin else "transformers", *_pinned(release)]
+            _pip(transport, known.python, "--upgrade", "--target", str(packages), *wanted)
         (packages / ".complete").touch()
-    return Environment(python=python, packages=packages, transformers=pin)
+    return Environment(python=known.python, packages=packages, transformers=pin)
 
 
 def _pinned(release: Release) -> list[str]:
@@ -82,9 +107,9 @@ def _pinned(release: Release) -> list[str]:
 def _chosen(transport: Transport, asked: str, tell: Tell) -> str:
     if asked:
         return asked
-    known = _interpreter()
-    if known is not None and os.access(known[0], os.X_OK):
-        return known[0]
+    known = _recorded()
+    if known is not None and os.access(known.python, os.X_OK):
+        return known.python
     try:
         return str(json.loads((cache_folder() / "engine.json").read_bytes())["python"])
     except (OSError, ValueError, KeyError):
@@ -103,15 +128,17 @@ def _made(transport: Transport, tell: Tell) -> str:
     return python
 
 
-def _asked(transport: Transport, python: str) -> tuple[str, str]:
-    """Return the versions of torch and Python (`311`) of an interpreter. Raises UsageError without torch."""
-    result = transport.run(Command(argv=(python, "-E", "-s", "-c", _ASK), label="torch", timeout=120))
+def _asked(transport: Transport, python: str) -> _Interpreter:
+    """Return what an interpreter has. Raises UsageError if it cannot import torch."""
+    command = Command(argv=(python, "-E", "-s", "-c", _ASK, "transformers", *PLAIN), label="torch", timeout=120)
+    result = transport.run(command)
     try:
-        torch, tag = json.loads(result.stdout)
+        tag, found = json.loads(result.stdout)
     except ValueError:
         reason = last_line(result.stderr) or f"exit {result.exit}"
         raise UsageError(f"{python} cannot import torch: {reason}", hint="name another one with --python") from None
-    return str(torch), str(tag)
+    own = str(found.get("transformers", "")) if set(PLAIN) <= set(found) else ""
+    return _Interpreter(python=python, tag=str(tag), own=own)
 
 
 def _pip(transport: Transport, python: str, *words: str) -> None:
@@ -130,16 +157,11 @@ def _pip(transport: Transport, python: str, *words: str) -> None:
         )
 
 
-def _interpreter() -> tuple[str, str] | None:
+def _recorded() -> _Interpreter | None:
     try:
-        python, tag = json.loads((_folder() / INTERPRETER).read_bytes())
+        return convert(json.loads((_folder() / INTERPRETER).read_bytes()), _Interpreter)
     except (OSError, ValueError):
         return None
-    return str(python), str(tag)
-
-
-def _packages(transformers: str, tag: str) -> Path:
-    return _folder() / f"packages-transformers-{transformers or 'newest'}-cp{tag}"
 
 
 def _folder() -> Path:

@@ -230,3 +230,32 @@ def is_scheduler(entry: Path, folder: Path) -> bool:
         return title.startswith(b"sglang::scheduler") and str(folder) in str((entry / "cwd").readlink())
     except OSError:
         return False
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("schedule-policy=lpm",),
+        ("enable-deterministic-inference=true",),
+        ("enable-priority-scheduling=true", "schedule-policy=lpm"),
+        ("served-model-name=a:b",),
+    ],
+    ids=" ".join,
+)
+def test_the_twin_says_what_the_engine_itself_says(cli: Cli, settings: tuple[str, ...], tmp_path: Path) -> None:
+    known = json.loads((CACHE / "engine.json").read_text())
+    site = next(Path(known["python"]).parents[1].glob("lib/python*/site-packages"))
+    cli.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+    options = ("--wheel", str(site), "--python", known["python"])
+    fetched = cli.run("launch", "engines", "fetch", known["versions"]["sglang"], *options)
+    assert fetched.returncode == 0, fetched.stderr
+    sets = [word for setting in settings for word in ("--set", setting)]
+    offline = ("--engine", known["versions"]["sglang"], "--model-config", known["model"])
+    twin = json.loads(cli.run("launch", "check", "smollm2-135m-cpu", *offline, *sets, "--json").stdout)["findings"]
+    live = json.loads(cli.run("launch", "check", "smollm2-135m-cpu", "--host", "local", *sets, "--json").stdout)[
+        "findings"
+    ]
+    refusals = [[item["message"] for item in side if "engine refuses" in item["message"]] for side in (twin, live)]
+    assert refusals[0] == refusals[1]
+    assert bool(refusals[0]) == (settings != ("schedule-policy=lpm",))
+    assert not [item for item in twin if item["id"] == "twin-undecided"], twin

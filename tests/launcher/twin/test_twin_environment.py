@@ -10,7 +10,7 @@ import pytest
 from launcher.errors import HostCommandFailed, UsageError
 from launcher.transport.base import Command, Result
 from launcher.twin.release_store import Release
-from launcher.twin.twin_environment import Environment, existing, prepare
+from launcher.twin.twin_environment import PLAIN, Environment, existing, prepare
 
 
 class Pip:
@@ -18,13 +18,13 @@ class Pip:
 
     name = "local"
 
-    def __init__(self, *, torch: bool = True, installs: bool = True) -> None:
-        self.torch, self.installs, self.commands = torch, installs, []
+    def __init__(self, *, torch: bool = True, installs: bool = True, **found: str) -> None:
+        self.torch, self.installs, self.found, self.commands = torch, installs, found, []
 
     def run(self, command: Command) -> Result:
         self.commands.append(command.argv)
         if command.label == "torch":
-            text = b'["2.14.1", "311"]\n' if self.torch else b""
+            text = json.dumps(["311", self.found]).encode() if self.torch else b""
             return Result(exit=0, stdout=text, stderr=b"ModuleNotFoundError: No module named 'torch'\n", seconds=0)
         if command.label == "pip install" and self.installs:
             if "--target" in command.argv:
@@ -99,3 +99,13 @@ def test_a_failed_installation_leaves_nothing_that_looks_complete() -> None:
     with pytest.raises(HostCommandFailed, match="no index"):
         made(Pip(installs=False), release(), "/opt/python")
     assert existing(release()) is None
+
+
+def test_an_interpreter_that_has_everything_needs_no_packages() -> None:
+    everything = dict.fromkeys(PLAIN, "1.0")
+    pip = Pip(transformers="5.6.0", **everything)
+    environment, told = made(pip, release(), "/engine/python")
+    assert list(environment.packages.glob("*.*")) == [environment.packages / ".complete"]
+    assert (told, [words for words in pip.commands if "install" in words]) == ([], [])
+    assert existing(release()) == environment
+    assert existing(release("5.8.1")) is None
