@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from checks.facts.derived.hardware import find_gpu
 from checks.facts.launch_evidence import Launch
+from launcher.plan.launch_facts import engine_version
 
 DEFAULT_CUDA = "13.0"
 _MODEL_FILES = {"config": "config.json", "quant_config": "hf_quant_config.json"}
@@ -32,7 +33,8 @@ def simulated(
 ) -> Simulated:
     """Return the simulation of a launch: of the recorded host `raw`, else of the GPUs that the launch names.
 
-    `assumed` are the packages of a host whose packages were not measured. `folders` are contents of model folders that
+    `assumed` are the packages that the release brings: of a host whose packages were not measured, or were measured
+    with another release. `folders` are contents of model folders that
     were read here: path → content, as `read_checkpoint` reports it.
     """
     contents = [(raw or {}).get(name) or {} for name in ("model", "draft_model")]
@@ -40,13 +42,14 @@ def simulated(
     models |= {path: _files(item) for path, item in (folders or {}).items() if item.get("config")}
     gpus = _measured((raw or {}).get("gpus") or ()) or _stated(launch.gpu)
     engine = (raw or {}).get("engine") or {}
+    measured = bool(launch.packages) and (raw is None or engine_version(raw) in (None, launch.engine))
     path = str(launch.flags.get("model-path") or launch.flags.get("model") or "")
     unknown = [] if gpus or launch.flags.get("device") == "cpu" else ["the GPUs"]
     unknown += [] if path in models else [f"config.json of {path}" if path else "the model"]
     return Simulated(
         gpus=gpus,
         cuda=str(engine.get("torch_cuda") or DEFAULT_CUDA),
-        packages=dict(launch.packages) or dict(assumed),
+        packages=dict(launch.packages if measured else assumed),
         models=models,
         unknown=tuple(unknown),
     )

@@ -38,6 +38,7 @@ PARSED: Mapping[str, str] = {
     "make engine-test": "launches the real engine",
     "make quick": "is a part of this suite",
     "pip install .": "asks the package index",
+    "launch engines fetch 0.5.23": "asks the package index",
     "python3 tools/setup_engine.py --print python": "belongs to the real engine",
     "python3 tools/setup_engine.py --verify": "belongs to the real engine",
     GPU_PROOF: "needs a GPU",
@@ -111,6 +112,7 @@ def validated_before(world: World) -> None:
 
 STAGES: Mapping[str, Stage] = {
     "README.md": Stage(hosts=True, names=lambda _: {"port=30001": f"port={free_port()}"}),
+    "docs/checking.md": Stage(hosts=True),
     "docs/diagnosing.md": Stage(prepare=crashed_before, names=lambda _: {"RUN|LOG": UNKNOWN}),
     "docs/gate.md": Stage(hosts=True),
     "docs/validation.md": Stage(

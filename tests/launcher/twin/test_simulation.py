@@ -35,6 +35,13 @@ def test_a_recorded_host_is_simulated_as_measured() -> None:
     assert host.unknown == ()
 
 
+def test_packages_that_were_measured_with_another_release_do_not_count() -> None:
+    raw = {**RAW, "engine": {"packages": {"sglang": "0.5.9", "torch": "2.9.1"}}}
+    assert of({}, raw, packages={"torch": "2.9.1"}).packages == {"numpy": "2.0"}
+    raw = {**RAW, "engine": {"packages": {"sglang": "0.5.11"}}}
+    assert of({}, raw, packages={"torch": "2.11.0"}).packages == {"torch": "2.11.0"}
+
+
 def test_stated_gpus_come_from_the_table_of_gpus() -> None:
     host = of({}, gpu={"name": "H100", "count": 2})
     assert [gpu["capability"] for gpu in host.gpus] == [[9, 0], [9, 0]]
