@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def main(
     base: Annotated[str, typer.Option("--base", help="commit or branch to compare with; default: CI's base")] = "",
     tier: Annotated[
-        str, typer.Option("--tier", help="static, replay or host; each includes the tiers before it")
+        str, typer.Option("--tier", help="static, replay, twin or host; each includes the tiers before it")
     ] = "static",
     host: HostName = "",
     repo: Annotated[Path, typer.Option("--repo", help="folder with gate.yaml")] = Path(),

@@ -32,12 +32,12 @@ _LAUNCHES = ("flag", "env", "model", "engine")  # differences that a launch can 
 
 
 def judged_on_host(request: Request, host_name: str, hosts_file: Path | None, bundles: Path | None) -> Report:
-    """Run the static and replay tier and, if they pass, the trials. Raises LauncherError if the host is unavailable."""
+    """Run the tiers before it and, if they pass, the trials. Raises LauncherError if the host is unavailable."""
     if not host_name:
         raise UsageError("the host tier needs a host", hint="launch gate --tier host --host NAME")
     with tempfile.TemporaryDirectory(prefix="gate-") as scratch:
         opened = open_sides(request, LocalTransport(), os.environ, Path(scratch))
-        report = judge_change(request, opened, SystemClock())
+        report = judge_change(request, opened, SystemClock(), LocalTransport())
         pairs = list(_pairs(opened.sides, report))
         if report.verdict is Gate.FAIL or not pairs:
             return report

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -99,17 +100,29 @@ def _on_release(plan: LaunchPlan, profile: Profile) -> Launch:
     return Launch(engine=plan.engine, flags=plan.flags, env=env, gpu=hardware(profile), model=model)
 
 
+def with_findings(checked: Checked, found: Iterable[tuple[str, Finding]]) -> Checked:
+    """Return a result with findings of another source, each with the target that it holds for."""
+    rows = [(label, row.finding) for row in checked.findings for label in row.targets]
+    return replace(checked, findings=tuple(_grouped([*rows, *found])))
+
+
+def facts_for(machine: Machine, plan: LaunchPlan) -> dict[str, Any]:
+    """Return the recorded facts of a machine, without those of a model that the plan does not use."""
+    raw = dict(machine.raw)
+    if str((raw.get("asked") or {}).get("model") or "") != plan.model_path:
+        raw["model"] = None
+    if plan.flags.get("speculative-draft-model-path") is None:
+        raw["draft_model"] = None
+    return raw
+
+
 def _on_machine(profile: Profile, machine: Machine, book: Rulebook) -> Launch:
     """The launch as it would be on this machine now: its recorded facts, with the release that the inventory names."""
     schema = load(machine.engine or "")
     plan = planned(profile, replace(schema, version=machine.engine or schema.version), machine.env)
     if not machine.raw:
         return _on_release(plan, profile)
-    raw = dict(machine.raw)
-    if str((raw.get("asked") or {}).get("model") or "") != plan.model_path:
-        raw["model"] = None  # the facts were recorded for another model
-    if plan.flags.get("speculative-draft-model-path") is None:
-        raw["draft_model"] = None
+    raw = facts_for(machine, plan)
     launch = to_launch(raw, plan.flags, plan.env, book.packages)
     model = launch.model or _on_release(plan, profile).model
     host = {name: value for name, value in launch.host.items() if name not in _MOMENTARY}

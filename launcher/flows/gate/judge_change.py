@@ -19,6 +19,7 @@ from checks.vocabulary import Severity
 from launcher.clock import Clock
 from launcher.errors import LauncherError, UsageError
 from launcher.flows.gate.replay_tier import replay_remarks, replay_tier
+from launcher.flows.gate.twin_tier import TwinTier, twin_remarks, twin_tier
 from launcher.gate.affected import Sides, affected, means_all, old_profile
 from launcher.gate.git_history import Base, Git, changed_files, find_base, repository, write_snapshot
 from launcher.gate.judge import Case, judge, known_findings, own_rules
@@ -27,13 +28,13 @@ from launcher.gate.policy_baselines import baseline_remarks
 from launcher.gate.report import Affected, Place, Remark, Report, Status
 from launcher.gate.rulebook import Rulebook
 from launcher.gate.side import Broken, Side
-from launcher.gate.static import check_profile
+from launcher.gate.static import check_profile, with_findings
 from launcher.knowledge_cache import rules
 from launcher.profile.file import Profile
 from launcher.transport.base import Transport
 from launcher.transport.hosts_file import HostsFile
 
-TIERS = ("static", "replay", "host")
+TIERS = ("static", "replay", "twin", "host")
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -56,9 +57,9 @@ class Opened(Struct, frozen=True, kw_only=True):
 
 
 def gate(request: Request, transport: Transport, clock: Clock, environ: Mapping[str, str]) -> Report:
-    """Judge a change up to the replay tier. Raises UsageError, and YamlError for a faulty gate.yaml."""
+    """Judge a change up to the twin tier. Raises UsageError, and YamlError for a faulty gate.yaml."""
     with tempfile.TemporaryDirectory(prefix="gate-") as scratch:
-        return judge_change(request, open_sides(request, transport, environ, Path(scratch)), clock)
+        return judge_change(request, open_sides(request, transport, environ, Path(scratch)), clock, transport)
 
 
 def open_sides(request: Request, transport: Transport, environ: Mapping[str, str], scratch: Path) -> Opened:
@@ -87,17 +88,19 @@ def open_sides(request: Request, transport: Transport, environ: Mapping[str, str
     return Opened(sides=sides, base=base, files=_relevant(files, policy, prefix), remarks=tuple(remarks))
 
 
-def judge_change(request: Request, opened: Opened, clock: Clock) -> Report:
-    """Judge both sides up to the replay tier and return the Report."""
+def judge_change(request: Request, opened: Opened, clock: Clock, transport: Transport) -> Report:
+    """Judge both sides up to the twin tier and return the Report."""
     began, today = clock.monotonic(), clock.now().date()
     sides, policy = opened.sides, opened.sides.new.policy
     profiles = [item for item in affected(sides) if not request.only or fits(item.name, request.only)]
     count_old = not (request.everything or means_all(policy, opened.files))
     remarks, targets, checked = list(opened.remarks), 0, 0
     book = Rulebook(rules())
+    twin = twin_tier(transport, sides, profiles) if TIERS.index(request.tier) >= TIERS.index("twin") else TwinTier()
+    remarks += twin_remarks(twin, sides.new.place(FILE))
     for item in profiles:
         if item.change != "deleted":
-            on_profile, launches = _judge_profile(item, sides, book, today, count_old)
+            on_profile, launches = _judge_profile(item, sides, book, twin, today, count_old)
             remarks, targets, checked = [*remarks, *on_profile], targets + launches, checked + 1
     remarks += baseline_remarks(sides.new, [item.name for item in profiles])
     replayed = replay_tier(sides.new, profiles, everything=bool(sides.everything)) if request.tier != "static" else ()
@@ -117,7 +120,7 @@ def judge_change(request: Request, opened: Opened, clock: Clock) -> Report:
 
 
 def _judge_profile(
-    item: Affected, sides: Sides, book: Rulebook, today: date, count_old: bool
+    item: Affected, sides: Sides, book: Rulebook, twin: TwinTier, today: date, count_old: bool
 ) -> tuple[list[Remark], int]:
     """The remarks on one profile, and the number of launches that were judged for it."""
     profile, policy = sides.new.profile(item.name), sides.new.policy
@@ -128,10 +131,11 @@ def _judge_profile(
     old = before if isinstance(before, Profile) and count_old else None
     if profile.abstract:
         return _ratcheted(own_secrets(profile, sides.new), None, sides), 0
-    now = check_profile(profile, sides.machines, policy, book)
+    now = with_findings(check_profile(profile, sides.machines, policy, book), twin.new.get(item.name, ()))
     remarks = judge(Case(profile=profile, now=now), policy, sides.new, today)
     if old is not None and not old.abstract and any(item.status is Status.FAIL for item in remarks):
-        known = known_findings(check_profile(old, sides.old_machines, policy, book))
+        was = check_profile(old, sides.old_machines, policy, book)
+        known = known_findings(with_findings(was, twin.old.get(item.name, ())))
         remarks = judge(Case(profile=profile, now=now, before=known), policy, sides.new, today)
     if not now.targets and not now.refused:
         remarks.append(_no_release(profile, sides.new))
