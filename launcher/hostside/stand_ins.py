@@ -164,11 +164,14 @@ class HidingFinder(importlib.abc.MetaPathFinder):
         return self.finder.find_distributions(context) if context else self.finder.find_distributions()
 
 
-def simulate_packages(packages):
-    """Let the engine find the packages of the facts: distribution → version, or None where it is not installed."""
+def simulate_packages(packages, kept):
+    """Let the engine find the packages of the facts: distribution → version, or None where it is not installed.
+
+    `kept` are distributions that stay importable: without them nothing of the engine can be imported.
+    """
     # two distributions may provide one name: `sgl-kernel` is `sglang-kernel` in newer releases
     present = {import_name(item): version for item, version in packages.items() if version is not None}
-    absent = {import_name(item) for item in packages} - set(present)
+    absent = {import_name(item) for item in packages} - set(present) - {import_name(item) for item in kept}
     sys.meta_path[:] = [
         HidingFinder(finder, absent | KERNELS) if finder is importlib.machinery.PathFinder else finder
         for finder in sys.meta_path

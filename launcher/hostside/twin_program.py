@@ -1,6 +1,6 @@
 """Runs the argument code of one release of the engine for many launches, without its host: the engine's twin.
 
-ARGS: release (folder with sglang/), packages_folder, gpus, cuda, packages, env, limits, jobs: [{name, argv, models: path
+ARGS: release (folder with sglang/), packages_folder, kept (distributions), gpus, cuda, packages, env, limits, jobs: [{name, argv, models: path
 → {file: document}}]. Prints one line per job that begins with MARK: {"name", "kind", "stage", …}, where kind is
 `accepted` (with `effective`), `usage` or `refused` (with exception, message, frame, condition), or `unknown`. It imports
 the engine once and answers each job in a process of its own.
@@ -64,7 +64,7 @@ def prepare(args, folder):
     })  # fmt: skip
     tempfile.tempdir = folder
     os.chdir(folder)
-    simulate_packages(args["packages"])
+    simulate_packages(args["packages"], args["kept"])
     import torch
 
     tolerate(torch)

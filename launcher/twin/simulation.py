@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, field
+from packaging.utils import canonicalize_name
 
 from checks.facts.derived.hardware import find_gpu
 from checks.facts.launch_evidence import Launch
@@ -49,10 +50,17 @@ def simulated(
     return Simulated(
         gpus=gpus,
         cuda=str(engine.get("torch_cuda") or DEFAULT_CUDA),
-        packages=dict(launch.packages if measured else assumed),
+        packages=_packages(launch.packages if measured else {}, assumed),
         models=models,
         unknown=tuple(unknown),
     )
+
+
+def _packages(measured: Mapping[str, str | None], assumed: Mapping[str, str]) -> dict[str, str | None]:
+    """Return the measured packages; one that the release requires counts as there, because rules report its absence."""
+    required = {canonicalize_name(name) for name in assumed}
+    known = {name: version for name, version in measured.items() if version or canonicalize_name(name) not in required}
+    return {**assumed, **known}
 
 
 def _files(content: Mapping[str, Any]) -> dict[str, Any]:

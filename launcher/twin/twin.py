@@ -21,7 +21,7 @@ from launcher.transport.answers import last_line
 from launcher.transport.base import Command, Transport
 from launcher.twin.release_store import Release
 from launcher.twin.simulation import Simulated
-from launcher.twin.twin_environment import Environment
+from launcher.twin.twin_environment import KEPT, Environment
 
 MARK = b"sglang-launcher-twin:"
 SECONDS = 60  # for one launch; the import of the release has IMPORT_SECONDS
@@ -84,6 +84,7 @@ def _run(
     arguments = {
         "release": str(release.folder),
         "packages_folder": str(environment.packages),
+        "kept": list(KEPT),
         **_host(first.host),
         "env": dict(first.env),
         "limits": {"seconds": SECONDS, "bytes": BYTES},

@@ -28,6 +28,7 @@ PLAIN = (
     "partial_json_parser", "pillow", "prometheus-client", "psutil", "pybase64", "pydantic", "python-multipart", "pyzmq",
     "requests", "setproctitle", "tqdm", "uvicorn", "uvloop", "ipython",
 )  # fmt: skip
+KEPT = (*PLAIN, "torch", "transformers", "tokenizers", "huggingface-hub", "safetensors", "regex", "filelock", "pyyaml")
 INTERPRETER = "interpreter.json"
 _INSTALL = 1800.0  # seconds
 _ASK = """

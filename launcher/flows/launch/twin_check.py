@@ -66,7 +66,8 @@ def _findings(answer: Answer, item: Asked, host: Simulated, version: str) -> tup
 
 def _undecided(answer: Answer, host: Simulated, version: str) -> Finding:
     missing = "; the facts lack " + " and ".join(host.unknown) if host.unknown else ""
-    doubts = "; ".join(answer.doubts[:2])
+    reason = f" ({answer.exception}: {answer.message[:120]})" if answer.stage == "import" else ""
+    doubts = "; ".join(answer.doubts[:2]) + reason
     return Finding(
         id="twin-undecided",
         severity=Severity.INFO,

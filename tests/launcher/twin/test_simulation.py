@@ -29,7 +29,7 @@ def test_a_recorded_host_is_simulated_as_measured() -> None:
     host = of({"model-path": "/data/m"}, RAW, packages={"torch": "2.11.0", "deep-ep": None})
     assert host.gpus == ({"name": "NVIDIA H200", "memory_mib": 143771, "capability": [9, 0]},) * 2
     assert host.cuda == "12.9"
-    assert host.packages == {"torch": "2.11.0", "deep-ep": None}
+    assert host.packages == {"torch": "2.11.0", "deep-ep": None, "numpy": "2.0"}
     assert set(host.models) == {"/data/m", "/data/d"}
     assert set(host.models["/data/m"]) == {"config.json", "hf_quant_config.json"}
     assert host.unknown == ()
@@ -39,7 +39,8 @@ def test_packages_that_were_measured_with_another_release_do_not_count() -> None
     raw = {**RAW, "engine": {"packages": {"sglang": "0.5.9", "torch": "2.9.1"}}}
     assert of({}, raw, packages={"torch": "2.9.1"}).packages == {"numpy": "2.0"}
     raw = {**RAW, "engine": {"packages": {"sglang": "0.5.11"}}}
-    assert of({}, raw, packages={"torch": "2.11.0"}).packages == {"torch": "2.11.0"}
+    known = of({}, raw, packages={"torch": "2.11.0", "Num_Py": "2.1", "numpy": None, "ray": None}).packages
+    assert known == {"torch": "2.11.0", "Num_Py": "2.1", "numpy": "2.0", "ray": None}
 
 
 def test_stated_gpus_come_from_the_table_of_gpus() -> None:

@@ -133,7 +133,7 @@ def test_a_launch_that_does_not_end_is_cut_off(
 
 
 def test_a_package_that_the_host_lacks_cannot_be_imported(engine: tuple[Release, Environment]) -> None:
-    found = answer(engine, packages={"flashinfer-python": None})
+    found = answer(engine, packages={"flashinfer-python": None, "numpy": None})
     assert (found.kind, found.stage) == ("unknown", "import")
 
 
