@@ -89,6 +89,14 @@ _MESSAGES = tuple(
         (r"[Nn]umber of (?:attention |key.value )?heads|attention heads|[Hh]idden size|[Uu]nsupported activation",
          {"flag.json-model-override-args": 6.0, "flag.model-path": 5.5}),
         (r"[Ss]tream ?[Cc]aptur", {"flag.disable-cuda-graph": 3.0, "flag.enable-torch-compile": 2.0}),
+        # torch.func runs a layer on weights that the offloader holds in host memory
+        (r"functional_call", {"flag.cpu-offload-gb": 5.0}),
+        # tensors of two types meet in one operation
+        (r"Mismatched type|same dtype|expected scalar type|Expected .{0,40}(?:Half|BFloat16)|expected m1 and m2",
+         {"flag.dtype": 4.0, "flag.kv-cache-dtype": 2.0, "flag.quantization": 2.0}),
+        (r"quant_method is not None", {"flag.quantization": 4.0}),
+        # the web server cannot listen
+        (r"Servname not supported|Cannot assign requested address", {"flag.port": 4.0, "flag.host": 4.0}),
         # arguments of FlashInfer's attention wrappers
         (r"\bqo_indptr\b|\bkv_indptr\b|paged_kv_indptr", {"flag.attention-backend": 3.0}),
     )

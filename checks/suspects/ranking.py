@@ -138,7 +138,7 @@ class _Scene:
             if _has_word(self._message, name):
                 yield Reason(weight=6, kind="names", word=name)
                 break
-        depends = told(self._message, setting.fact)
+        depends = told(f"{self._message}\n{self._conditions}", setting.fact)
         if depends and not (setting.fact == "flag.tp-size" and setting.value == "1"):
             yield Reason(weight=depends, kind="told")
         condition = next((name for name in setting.attributes if _has_word(self._conditions, name.lstrip("$"))), "")

@@ -75,7 +75,7 @@ def test_commands_of_the_reference_do_what_they_say(tmp_path: Path) -> None:
             for step in commands:
                 words = execution.words_of(step.command, names)
                 execution.parse(words, complete=False)
-                if is_complete(words):
+                if is_complete(words) and step.command not in PARSED:
                     complete += 1
                     wrong += fault(step, names, made.fresh_port, made.folder)
     assert not wrong, "\n\n".join(wrong)

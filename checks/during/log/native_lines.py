@@ -34,7 +34,7 @@ _WORDED = re.compile(
     r"|stack smashing detected|\(core dumped\)|^Bus error|^Illegal instruction|^Floating point exception"
     r"|^LLVM ERROR: |^(?:ptxas|nvcc|clang(?:\+\+)?)\b.*(?:fatal|error) *:|thread '[^']+'(?: \(\d+\))? panicked at "
     r"|symbol lookup error: |error while loading shared libraries: "
-    r"|pthread_create failed|Thread creation failed"
+    r"|pthread_create failed|Thread creation failed|^ERROR: +\[Errno -\d+\]"
 )
 WORDS = (
     ".cpp:", ".cu:", ".cuh:", ".cc:", ".hpp:", ".cpp(", ".cu(", ".cuh(", "HIP error", "CUDA error", "NCCL error",
@@ -42,7 +42,7 @@ WORDS = (
     "Out of memory: Killed", "oom-kill", "Memory cgroup", "corrupt", "invalid pointer", "smashing", "core dumped",
     "Bus error", "Illegal instr", "Floating point exc", "LLVM ERROR", "ptxas", "nvcc", "panicked at",
     "symbol lookup", "loading shared", "pthread_create", "Thread creation", "UCX  ERROR", "UCX ERROR",
-    "check failed", "][ERROR]", "][FATAL]",
+    "check failed", "][ERROR]", "][FATAL]", "[Errno -",
 )  # fmt: skip
 """Fixed strings of these shapes, which the word search of a scan looks for."""
 

@@ -1,4 +1,4 @@
-"""187 planted failures on the real engine: the right cause, or the right setting as a suspect, and few wrong causes.
+"""236 planted failures on the real engine: the right cause, or the right setting as a suspect, and few wrong causes.
 
 Each fault was chosen before any diagnosis was seen (tests/corpus/README.md). A named cause outside the accepted ones is
 wrong, whatever the suspects are.
@@ -64,7 +64,7 @@ def test_planted_failures_are_explained_or_attributed() -> None:
     first = {name for name, found in places.items() if set(found[:1]) & set(results[name][0].settings)}
     three = {name for name, found in places.items() if set(found[:3]) & set(results[name][0].settings)}
     missed = sorted(results.keys() - named - first)
-    assert len(cases) == 187
+    assert len(cases) == 236
     assert len(wrong) <= WRONG * len(cases), sorted(wrong)
     assert len(named | first) >= RIGHT_OR_FIRST * len(cases), missed
     assert len(named | three) >= AMONG_THREE * len(cases), sorted(results.keys() - named - three)

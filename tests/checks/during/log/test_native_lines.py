@@ -30,6 +30,7 @@ nvcc fatal   : Unsupported gpu architecture 'compute_120a'
 E20260102 03:04:05.123456 1234 rdma_transport.cpp:66] Failed to register memory 0x7f
 [1700000000.123] [host:123:0]         ib_device.c:123  UCX  ERROR device mlx5_0 not found
 python3: symbol lookup error: /x/y.so: undefined symbol: foo
+ERROR:    [Errno -8] Servname not supported for ai_socktype
 OpenBLAS blas_thread_init: pthread_create failed for thread 3 of 64: Resource temporarily unavailable
 libgomp: Thread creation failed: Resource temporarily unavailable
 thread 'tokio-runtime-worker' panicked at src/core/worker.rs:10:5:
