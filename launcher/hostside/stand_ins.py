@@ -67,12 +67,7 @@ class StandInClass(type):
     doubts = Doubts()
 
     def __getattr__(cls, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        StandInClass.doubts.touched = True
-        value = stand_in(name)
-        setattr(cls, name, value)
-        return value
+        return made(cls, name)
 
     def __getitem__(cls, _key):
         return cls
@@ -86,23 +81,42 @@ class StandInClass(type):
     __ror__ = __or__
 
     def __bool__(cls):
+        return cls.asked(True)
+
+    def __eq__(cls, other):
+        return cls.asked(cls is other)
+
+    def __hash__(cls):
+        return id(cls)
+
+    def asked(cls, answer):
+        """Note that the engine decides by a stand-in."""
         StandInClass.doubts.add("the engine asked a kernel package: %s" % cls.__name__)
-        return True
+        return answer
+
+
+def made(owner, name):
+    """Return the stand-in for an attribute, which its owner keeps; a special method is not one."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    StandInClass.doubts.touched = True
+    value = stand_in(name)
+    if owner is not None:
+        setattr(owner, name, value)
+    return value
 
 
 def stand_in(name):
     def attribute(_self, inner):
-        if inner.startswith("__"):
-            raise AttributeError(inner)
-        StandInClass.doubts.touched = True
-        return stand_in(inner)
+        return made(None, inner)
 
     def call(_self, *arguments, **_options):  # a decorator returns what it decorates
         return arguments[0] if arguments and callable(arguments[0]) else stand_in("result")
 
     body = {"__init__": lambda _self, *_arguments, **_options: None, "__getattr__": attribute, "__call__": call,
             "__get_pydantic_core_schema__": classmethod(_any_value),
-            "__bool__": lambda instance: bool(type(instance))}  # fmt: skip
+            "__bool__": lambda instance: bool(type(instance)), "__hash__": id,
+            "__eq__": lambda instance, other: type(instance).asked(instance is other)}  # fmt: skip
     return StandInClass(name, (), body)
 
 
@@ -117,12 +131,7 @@ class StandInPackage(types.ModuleType):
     __path__ = []
 
     def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        StandInClass.doubts.touched = True
-        value = stand_in(name)
-        setattr(self, name, value)
-        return value
+        return made(self, name)
 
 
 class StandInFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):

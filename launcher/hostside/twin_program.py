@@ -1,6 +1,6 @@
 """Runs the argument code of one release of the engine for many launches, without its host: the engine's twin.
 
-ARGS: release (folder with sglang/), packages_folder, kept (distributions), gpus, cuda, packages, env, limits, jobs: [{name, argv, models: path
+ARGS: folder (to work in), release (folder with sglang/), packages_folder, kept (distributions), gpus, cuda, packages, env, limits, jobs: [{name, argv, models: path
 → {file: document}}]. Prints one line per job that begins with MARK: {"name", "kind", "stage", …}, where kind is
 `accepted` (with `effective`), `usage` or `refused` (with exception, message, frame, condition), or `unknown`. It imports
 the engine once and answers each job in a process of its own.
@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import shutil
 import signal
 import sys
 import tempfile
@@ -28,24 +27,21 @@ REFUSALS = ("ValueError", "AssertionError", "NotImplementedError", "ImportError"
 
 
 def main(args):
-    folder = tempfile.mkdtemp(prefix="sglang-twin-")
+    folder = os.path.realpath(args["folder"])
+    prepare(args, folder)
+    began = time.monotonic()
     try:
-        prepare(args, folder)
-        began = time.monotonic()
-        try:
-            from sglang.srt import server_args as engine
-            from sglang.srt.configs import model_config
-        except BaseException as error:
-            report = {"kind": "unknown", "stage": "import", **error_report(error)}
-            for job in args["jobs"]:
-                tell({"name": job["name"], **report, "doubts": ["the release cannot be imported here"]})
-            return
-        preload(args["jobs"])
-        imported = time.monotonic() - began
+        from sglang.srt import server_args as engine
+        from sglang.srt.configs import model_config
+    except BaseException as error:
+        report = {"kind": "unknown", "stage": "import", **error_report(error)}
         for job in args["jobs"]:
-            tell({**in_child(job, args, folder, engine, model_config), "import_seconds": imported})
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+            tell({"name": job["name"], **report, "doubts": ["the release cannot be imported here"]})
+        return
+    preload(args["jobs"])
+    imported = time.monotonic() - began
+    for job in args["jobs"]:
+        tell({**in_child(job, args, folder, engine, model_config), "import_seconds": imported})
 
 
 def prepare(args, folder):
@@ -68,8 +64,7 @@ def prepare(args, folder):
     import torch
 
     tolerate(torch)
-    if args["gpus"]:
-        simulate_gpus(torch, args["gpus"], args["env"].get("CUDA_VISIBLE_DEVICES"), args["cuda"], folder)
+    simulate_gpus(torch, args["gpus"], args["env"].get("CUDA_VISIBLE_DEVICES"), args["cuda"], folder)
 
 
 def preload(jobs):

@@ -76,9 +76,10 @@ def stored(version: str) -> Release | None:
     folder = _folder(version)
     try:
         origin = json.loads((folder / ORIGIN).read_bytes())
-    except (OSError, ValueError):
+        digest, requirements = str(origin["sha256"]), tuple(origin["requirements"])
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    return Release(version=version, folder=folder, sha256=origin["sha256"], requirements=tuple(origin["requirements"]))
+    return Release(version=version, folder=folder, sha256=digest, requirements=requirements)
 
 
 def fetched() -> tuple[str, ...]:

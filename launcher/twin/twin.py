@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -72,7 +73,7 @@ def ask(
     for group in groups.values():
         for name, answer in _run(transport, release, environment, group):
             answers[name] = answer
-            if answer.stage != "import":
+            if answer.kind != "unknown":  # it may have been cut off by a busy machine
                 _store(keys[name], answer)
     return answers
 
@@ -80,8 +81,16 @@ def ask(
 def _run(
     transport: Transport, release: Release, environment: Environment, group: Sequence[Question]
 ) -> Iterable[tuple[str, Answer]]:
+    with tempfile.TemporaryDirectory(prefix="sglang-twin-") as folder:
+        yield from _answers(transport, release, environment, group, folder)
+
+
+def _answers(
+    transport: Transport, release: Release, environment: Environment, group: Sequence[Question], folder: str
+) -> Iterable[tuple[str, Answer]]:
     first = group[0]
     arguments = {
+        "folder": folder,
         "release": str(release.folder),
         "packages_folder": str(environment.packages),
         "kept": list(KEPT),

@@ -32,6 +32,8 @@ class ServerArgs:
             raise ValueError("odd: " + os.environ["SGLANG_ODD"])
         if self.act == "kernel" and flashinfer.has_kernel:
             raise ValueError("the kernel said so")
+        if self.act == "equal" and flashinfer.version != 3:
+            raise ValueError("another version")
         if self.act == "type":
             len(None)
         if self.act == "stand-in-type":

@@ -43,8 +43,14 @@ def twin_check(transport: Transport, version: str, launches: Sequence[Asked]) ->
     if release is None or place is None:
         return {}
     hosts = {item.name: simulated(item.launch, release.assumed(), item.raw, item.folders) for item in launches}
-    answers = ask(transport, release, place, [_question(item, hosts[item.name]) for item in launches])
-    return {item.name: _findings(answers[item.name], item, hosts[item.name], version) for item in launches}
+    known = [item for item in launches if not hosts[item.name].unknown]
+    answers = ask(transport, release, place, [_question(item, hosts[item.name]) for item in known])
+    return {
+        item.name: _findings(answers[item.name], item, version)
+        if item.name in answers
+        else (_undecided(version, f"the facts lack {' and '.join(hosts[item.name].unknown)}"),)
+        for item in launches
+    }
 
 
 def _question(item: Asked, host: Simulated) -> Question:
@@ -53,25 +59,23 @@ def _question(item: Asked, host: Simulated) -> Question:
     return Question(name=item.name, words=words, env=env, host=host)
 
 
-def _findings(answer: Answer, item: Asked, host: Simulated, version: str) -> tuple[Finding, ...]:
+def _findings(answer: Answer, item: Asked, version: str) -> tuple[Finding, ...]:
     """Return what an answer means: a refusal, changed arguments, or that the twin could not decide."""
     if answer.refused:
         document: dict[str, Any] = {name: getattr(answer, name) for name in answer.__struct_fields__}
         text = refusal_text(document, answer.message.encode())
         return (refusal(document, text, item.launch, version),)
     if answer.kind == "unknown":
-        return (_undecided(answer, host, version),)
+        reason = f" ({answer.exception}: {answer.message[:120]})" if answer.stage == "import" else ""
+        return (_undecided(version, "; ".join(answer.doubts[:2]) + reason, f"{answer.exception}: {answer.message}"),)
     return differences(item.flags, answer.effective)
 
 
-def _undecided(answer: Answer, host: Simulated, version: str) -> Finding:
-    missing = "; the facts lack " + " and ".join(host.unknown) if host.unknown else ""
-    reason = f" ({answer.exception}: {answer.message[:120]})" if answer.stage == "import" else ""
-    doubts = "; ".join(answer.doubts[:2]) + reason
+def _undecided(version: str, reason: str, why: str = "") -> Finding:
     return Finding(
         id="twin-undecided",
         severity=Severity.INFO,
         origin=Origin.ENGINE,
-        message=f"the argument code of SGLang {version} could not decide about this launch here: {doubts}{missing}",
-        why=f"{answer.exception}: {answer.message}".strip(": ")[:400],
+        message=f"the argument code of SGLang {version} could not decide about this launch here: {reason}",
+        why=why.strip(": ")[:400],
     )

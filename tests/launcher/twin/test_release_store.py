@@ -136,3 +136,10 @@ def test_a_failure_keeps_the_release_that_was_there(tmp_path: Path, monkeypatch:
         store_wheel(wheel(tmp_path), "0.5.11")
     assert stored("0.5.11") == release
     assert [path.name for path in release.folder.parent.iterdir()] == ["0.5.11"]
+
+
+def test_a_damaged_record_counts_as_not_fetched(tmp_path: Path) -> None:
+    release = store_wheel(wheel(tmp_path), "0.5.11")
+    for text in ("", "[]", "{}", '{"sha256": "0", "requirements": 3}'):
+        (release.folder / release_store.ORIGIN).write_text(text)
+        assert stored("0.5.11") is None

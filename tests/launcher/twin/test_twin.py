@@ -95,6 +95,7 @@ def test_what_the_main_process_does_next_counts_too(engine: tuple[Release, Envir
     ("words", "doubt"),
     [
         (("--act", "kernel"), "a kernel package"),
+        (("--act", "equal"), "a kernel package"),
         (("--act", "stand-in-type"), "may come from a kernel package"),
         (("--act", "connect"), "opens a connection"),
         (("--act", "write"), "writes /var/tmp/sglang-twin-test"),
@@ -125,11 +126,25 @@ def test_a_path_on_the_host_is_assumed_to_exist(engine: tuple[Release, Environme
     assert "whether /data/t.jinja exists" in found.doubts[0]
 
 
-def test_a_launch_that_does_not_end_is_cut_off(
+def test_a_launch_that_does_not_end_is_cut_off_and_asked_again_the_next_time(
     engine: tuple[Release, Environment], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(twin, "SECONDS", 1)
-    assert answer(engine, "--act", "sleep").kind == "unknown"
+    transport = Counting()
+    for runs in (1, 2):
+        assert ask(transport, *engine, [question("--act", "sleep")])["q"].kind == "unknown"
+        assert transport.runs == runs
+
+
+def test_nothing_is_left_behind(
+    engine: tuple[Release, Environment], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "scratch"
+    place.mkdir()
+    monkeypatch.setattr(twin.tempfile, "tempdir", str(place))
+    answer(engine)
+    answer(engine, "--act", "die")
+    assert list(place.iterdir()) == []
 
 
 def test_a_package_that_the_host_lacks_cannot_be_imported(engine: tuple[Release, Environment]) -> None:

@@ -66,6 +66,12 @@ def test_what_could_not_be_decided_is_no_pass() -> None:
     assert "the facts lack config.json of /data/m" in undecided.message
 
 
+def test_a_host_without_known_gpus_is_not_simulated_as_one_without_gpus() -> None:
+    [undecided] = findings({**RAW, "gpus": []}, backend="trtllm")
+    assert (undecided.id, undecided.severity) == ("twin-undecided", Severity.INFO)
+    assert "the facts lack the GPUs" in undecided.message
+
+
 def test_a_release_that_was_not_fetched_is_not_asked() -> None:
     assert available("0.5.11")
     assert not available("0.5.12")
