@@ -28,6 +28,8 @@ _ARGV_SECRET = re.compile(r"""(--(?:[\w-]+-)?(?:api-key|password|hf-token|auth-t
 def is_secret(name: str) -> bool:
     """Return whether the value of this environment variable or flag must never be shown or stored."""
     words = name.upper().replace("-", "_").split("_")
+    if "MAX" in words[:-1] or "NUM" in words[:-1]:  # a number, such as an abbreviation of `max-total-tokens`
+        return False
     return words[-1] in _LAST_WORDS or "_".join(words[-2:]) in _LAST_TWO
 
 

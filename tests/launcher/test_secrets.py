@@ -24,7 +24,13 @@ def test_these_names_are_secrets(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK", "tokenizer-path", "max-total-tokens", "TOKENIZERS_PARALLELISM"],
+    [
+        "SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK",
+        "tokenizer-path",
+        "max-total-tokens",
+        "max-total-token",
+        "TOKENIZERS_PARALLELISM",
+    ],
 )
 def test_names_that_resemble_secrets_are_not_secrets(name: str) -> None:
     assert not is_secret(name)

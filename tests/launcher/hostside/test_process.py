@@ -29,6 +29,7 @@ from launcher.hostside.process import (
     stat_fields,
     stop_was_asked,
 )
+from tests.support.command_line import until
 
 RUN = "20261129-120000-probe-0a1b"
 Spawn = Callable[..., subprocess.Popen[bytes]]
@@ -137,9 +138,9 @@ def test_processes_belong_to_a_run_by_mark_descent_or_session(spawn: Spawn) -> N
     orphan = int(first_line(main))
     daemon = spawn("sleep", "60", SGLANG_LAUNCHER_RUN=RUN)
     foreign = spawn("sleep", "60", SGLANG_LAUNCHER_RUN=f"{RUN}0")
+    until(lambda: len(run_pids(RUN, identity_of(main.pid))) == 4)  # once the inner shell, which wrote the pid, is gone
     pids = run_pids(RUN, identity_of(main.pid))
     assert {main.pid, orphan, daemon.pid} <= set(pids)
-    assert len(pids) == 4
     assert foreign.pid not in pids
 
 
