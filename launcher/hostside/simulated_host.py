@@ -116,7 +116,9 @@ def confine(folder, doubts):
             deny("the engine writes %s" % (arguments[0],))
         elif event in ("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.chmod") and not is_inside(arguments[0]):
             deny("the engine changes %s" % (arguments[0],))
-        elif event == "subprocess.Popen" and os.path.basename(str(arguments[0])) != "nvidia-smi":
+        elif event == "subprocess.Popen" and not os.path.exists(
+            os.path.join(folder, os.path.basename(str(arguments[0])))
+        ):
             deny("the engine runs %s" % os.path.basename(str(arguments[0])))
         elif event in ("os.system", "os.exec", "os.posix_spawn"):
             deny("the engine runs a program")
@@ -131,10 +133,28 @@ def _writes(arguments):
     return isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
 
 
+def simulate_cpus(folder, machine):
+    """Let the engine find the processors and the memory of the host: by lscpu, psutil and the limit of the container."""
+    import psutil
+
+    cpus, nodes = machine["cpus"], machine["numa_nodes"]
+    rows = "\n".join("%d,%d,0,%d" % (number, number, number * nodes // cpus) for number in range(cpus))
+    _write_program(os.path.join(folder, "lscpu"), "cat <<'E'\n%s\nE\n" % rows)
+    memory = psutil.virtual_memory()._replace(total=machine["memory_bytes"], available=machine["memory_bytes"])
+    psutil.virtual_memory = _constant(memory)
+    common = sys.modules.get("sglang.srt.utils.common")
+    if common is not None:
+        vars(common)["get_instance_memory_status"] = _constant(None)  # `memory_bytes` contains the limit
+
+
+def _write_program(path, text):
+    with open(path, "w") as handle:
+        handle.write("#!/bin/sh\n" + text)
+    os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+
+
 def write_nvidia_smi(folder, gpus):
     """Write a program that answers the one question that the engine asks nvidia-smi: the memory of each GPU in MiB."""
     path = os.path.join(folder, "nvidia-smi")
     lines = "\n".join(str(int(gpu["memory_mib"])) for gpu in gpus)
-    with open(path, "w") as handle:
-        handle.write("#!/bin/sh\ncase \"$*\" in *memory.total*) printf '%%s\\n' '%s';; *) exit 9;; esac\n" % lines)
-    os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+    _write_program(path, "case \"$*\" in *memory.total*) printf '%%s\\n' '%s';; *) exit 9;; esac\n" % lines)

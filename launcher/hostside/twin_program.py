@@ -1,6 +1,7 @@
 """Runs the argument code of one release of the engine for many launches, without its host: the engine's twin.
 
-ARGS: folder (to work in), release (folder with sglang/), packages_folder, kept (distributions), gpus, cuda, packages, env, limits, jobs: [{name, argv, models: path
+ARGS: folder (to work in), release (folder with sglang/), packages_folder, kept (distributions), gpus, cuda, machine (cpus, numa_nodes,
+memory_bytes; empty if unknown), packages, env, limits, jobs: [{name, argv, models: path
 → {file: document}}]. Prints one line per job that begins with MARK: {"name", "kind", "stage", …}, where kind is
 `accepted` (with `effective`), `usage` or `refused` (with exception, message, frame, condition), or `unknown`. It imports
 the engine once and answers each job in a process of its own.
@@ -17,7 +18,7 @@ import tempfile
 import time
 
 from launcher.hostside.argument_resolution import EngineWarnings, error_report, json_values, resolve
-from launcher.hostside.simulated_host import assume_paths, confine, simulate_gpus, tolerate
+from launcher.hostside.simulated_host import assume_paths, confine, simulate_cpus, simulate_gpus, tolerate
 from launcher.hostside.stand_ins import Doubts, simulate_packages
 
 ARGS = {}  # a placeholder: `bundle` sets the arguments when it sends the program
@@ -38,6 +39,8 @@ def main(args):
         for job in args["jobs"]:
             tell({"name": job["name"], **report, "doubts": ["the release cannot be imported here"]})
         return
+    if args["machine"]:
+        simulate_cpus(folder, args["machine"])
     preload(args["jobs"])
     imported = time.monotonic() - began
     for job in args["jobs"]:

@@ -21,6 +21,7 @@ class Simulated(Struct, frozen=True, kw_only=True):
 
     gpus: tuple[Mapping[str, Any], ...] = ()  # name, memory_mib, capability
     cuda: str = DEFAULT_CUDA
+    machine: Mapping[str, int] = field(default_factory=dict)  # cpus, numa_nodes, memory_bytes; empty: not measured
     packages: Mapping[str, str | None] = field(default_factory=dict)  # None: not installed
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # path → file → document
     unknown: tuple[str, ...] = ()
@@ -50,6 +51,7 @@ def simulated(
     return Simulated(
         gpus=gpus,
         cuda=str(engine.get("torch_cuda") or DEFAULT_CUDA),
+        machine=_machine((raw or {}).get("host") or {}) if launch.flags.get("device") == "cpu" else {},
         packages=_packages(launch.packages if measured else {}, assumed),
         models=models,
         unknown=tuple(unknown),
@@ -61,6 +63,15 @@ def _packages(measured: Mapping[str, str | None], assumed: Mapping[str, str]) ->
     required = {canonicalize_name(name) for name in assumed}
     known = {name: version for name, version in measured.items() if version or canonicalize_name(name) not in required}
     return {**assumed, **known}
+
+
+def _machine(host: Mapping[str, Any]) -> dict[str, int]:
+    """Return the processors and the memory of a host; the engine asks for them only where it runs on the CPU."""
+    memory = [(host.get("memory") or {}).get("total"), host.get("memory_limit")]
+    known = [size for size in memory if isinstance(size, int) and size > 0]
+    if not known or not host.get("cpus") or not host.get("numa_nodes"):
+        return {}
+    return {"cpus": host["cpus"], "numa_nodes": host["numa_nodes"], "memory_bytes": min(known)}
 
 
 def _files(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -123,7 +123,12 @@ def _answers(
 
 
 def _host(host: Simulated) -> dict[str, Any]:
-    return {"gpus": [dict(gpu) for gpu in host.gpus], "cuda": host.cuda, "packages": dict(host.packages)}
+    return {
+        "gpus": [dict(gpu) for gpu in host.gpus],
+        "cuda": host.cuda,
+        "machine": dict(host.machine),
+        "packages": dict(host.packages),
+    }
 
 
 def _key(item: Question, release: Release, environment: Environment) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from pathlib import Path
 
@@ -47,6 +48,10 @@ class ServerArgs:
         if self.act == "memory":
             text = subprocess.run(["nvidia-smi", "--query-gpu=memory.total"], capture_output=True, text=True).stdout
             self.memory = [int(line) for line in text.split()]
+        if self.act == "processors":
+            import psutil
+            listed = subprocess.run(["lscpu", "-p=CPU,Core,Socket,Node"], capture_output=True, text=True).stdout.split()
+            self.processors = [line.split(",")[3] for line in listed] + [psutil.virtual_memory().total]
         if self.act == "sleep":
             time.sleep(60)
         if self.act == "die":
@@ -63,6 +68,8 @@ def prepare_server_args(argv):
     parser.add_argument("--backend", choices=["auto", "fa3", "trtllm"], default="auto")
     parser.add_argument("--act", default="")
     parser.add_argument("--template", default="")
+    parser.add_argument("--host")
+    parser.add_argument("--port")
     record = ServerArgs(parser.parse_args(argv))
     record.resolve()
     return record
@@ -81,6 +88,11 @@ cuda.is_available, cuda.device_count = (lambda: False), (lambda: 0)
 library = types.SimpleNamespace(register_fake=lambda *a, **o: None)
 _C = types.SimpleNamespace(_cpu=types.SimpleNamespace())
 """
+PSUTIL = """
+import collections
+def virtual_memory():
+    return collections.namedtuple("memory", "total available percent")(1, 1, 0.0)
+"""
 TRANSFORMERS = """
 class AutoConfig:
     @staticmethod
@@ -89,20 +101,26 @@ class AutoConfig:
 """
 
 
-def small_release(folder: Path) -> tuple[Release, Environment]:
+def small_release(folder: Path, server_args: str = SERVER_ARGS) -> tuple[Release, Environment]:
     """Write the release and its packages into a folder; return them as `launch engines fetch` would store them."""
     files = {
         "release/sglang/__init__.py": "",
         "release/sglang/srt/__init__.py": "",
         "release/sglang/srt/configs/__init__.py": "",
-        "release/sglang/srt/server_args.py": SERVER_ARGS,
+        "release/sglang/srt/server_args.py": server_args,
         "release/sglang/srt/configs/model_config.py": MODEL_CONFIG,
         "packages/torch/__init__.py": TORCH,
+        "packages/psutil/__init__.py": PSUTIL,
         "packages/transformers/__init__.py": TRANSFORMERS,
     }
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     requirements = ("transformers==5.6.0", "torch==2.11.0", "flashinfer_python==0.6.8")
-    release = Release(version="0.5.11", folder=folder / "release", sha256="0" * 64, requirements=requirements)
+    release = Release(
+        version="0.5.11",
+        folder=folder / "release",
+        sha256=hashlib.sha256(server_args.encode()).hexdigest(),
+        requirements=requirements,
+    )
     return release, Environment(python=sys.executable, packages=folder / "packages", transformers="5.6.0")

@@ -43,6 +43,14 @@ def test_packages_that_were_measured_with_another_release_do_not_count() -> None
     assert known == {"torch": "2.11.0", "Num_Py": "2.1", "numpy": "2.0", "ray": None}
 
 
+def test_processors_count_where_the_engine_runs_on_them() -> None:
+    machine = {"cpus": 8, "numa_nodes": 2, "memory": {"total": 100}, "memory_limit": 60}
+    raw = {**RAW, "host": machine}
+    assert of({"device": "cpu"}, raw).machine == {"cpus": 8, "numa_nodes": 2, "memory_bytes": 60}
+    assert of({}, raw).machine == {}
+    assert of({"device": "cpu"}, {**raw, "host": {"cpus": 8}}).machine == {}
+
+
 def test_stated_gpus_come_from_the_table_of_gpus() -> None:
     host = of({}, gpu={"name": "H100", "count": 2})
     assert [gpu["capability"] for gpu in host.gpus] == [[9, 0], [9, 0]]

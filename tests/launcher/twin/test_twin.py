@@ -80,6 +80,14 @@ def test_the_gpus_and_variables_are_those_of_the_facts(engine: tuple[Release, En
     assert answer(engine, env={"SGLANG_ODD": "yes"}).message == "odd: yes"
 
 
+def test_the_processors_and_the_memory_are_those_of_the_facts(engine: tuple[Release, Environment]) -> None:
+    machine = {"cpus": 4, "numa_nodes": 2, "memory_bytes": 1 << 34}
+    found = answer(engine, "--act", "processors", machine=machine)
+    assert found.effective["processors"] == ["0", "0", "1", "1", 1 << 34]
+    unknown = answer(engine, "--act", "processors")
+    assert (unknown.kind, unknown.doubts[0]) == ("unknown", "the engine runs lscpu")
+
+
 def test_an_error_of_the_parser_is_the_line_that_it_prints(engine: tuple[Release, Environment]) -> None:
     found = answer(engine, "--backend", "banana")
     assert found.kind == "usage"
