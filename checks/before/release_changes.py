@@ -1,4 +1,4 @@
-"""Changes between two engine releases, for the whole command line or for the flags of one launch.
+"""Changes of the command line between two engine releases.
 
 A renamed option is one rename, not a removal and an addition; the table of renames is in `checks.engine.flag_history`.
 """
@@ -10,11 +10,10 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from checks.before.flags import check_flags
 from checks.engine.canonical import normalise
 from checks.engine.flag_history import Successor, successor
 from checks.engine.flag_schema import Flag, FlagSchema
-from checks.vocabulary import Finding, FlagValue
+from checks.vocabulary import FlagValue
 
 ChangeKind = Literal["added", "removed", "renamed", "deprecated", "default", "choices", "type", "required"]
 
@@ -38,15 +37,10 @@ def diff(old: FlagSchema, new: FlagSchema) -> list[Change]:
     return changes
 
 
-def diff_for(
-    flags: Mapping[str, FlagValue], old: FlagSchema, new: FlagSchema, env: Mapping[str, str] | None = None
-) -> tuple[list[Change], list[Finding]]:
-    """Return what an upgrade from `old` to `new` means for these flags: their changes, and the new findings."""
-    names = set(normalise(flags, old)[0])
-    changes = [change for change in diff(old, new) if change.flag in names]
-    known = {(f.id, f.subject) for f in check_flags(flags, env or {}, old)}
-    new_findings = [f for f in check_flags(flags, env or {}, new) if (f.id, f.subject) not in known]
-    return changes, new_findings
+def default_changes(flags: Mapping[str, FlagValue], old: FlagSchema, new: FlagSchema) -> list[Change]:
+    """Return the changed defaults of the options that these flags leave out, under any of their names."""
+    stated = set(normalise(flags, old)[0]) | set(normalise(flags, new)[0])
+    return [change for change in diff(old, new) if change.kind == "default" and change.flag not in stated]
 
 
 def _by_canonical(schema: FlagSchema) -> dict[str, Flag]:

@@ -30,6 +30,7 @@ LAUNCH = {
     "bundle": ("bundle", "Pack a run into one archive without secrets."),
     "init": ("init", "Create a profiles repository: hosts, a first profile, gate policy, CI."),
     "facts": ("facts", "Capture the facts of a host as JSON."),
+    "upgrade": ("upgrade", "Foresee another SGLang release for a profile: what changes, and the edits as a diff."),
     "engines": ("engines", "Show the server args of each SGLang release, and what changes between two releases."),
     "explain": ("explain", "Print the reference page of a cause, sign or probe."),
     "schema": ("schema", "Print the JSON Schema of profiles, for editors."),

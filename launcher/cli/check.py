@@ -223,7 +223,8 @@ def _offline(profile: Profile, facts: Path | None, engine: str, gpu: str, model:
     if schema.note:
         sys.stderr.write(f"note: {schema.note}\n")
     profile = for_engine(profile, version)
-    flags, renamed = spell(offline_flags(profile), schema)
+    home = str((raw["host"] or {}).get("home") or "") if raw is not None else ""
+    flags, renamed = spell(offline_flags(profile, home), schema)
     env = {key: item.value for key, item in profile.env.items() if not item.secret}
     stated = {**of_profile(profile, schema), **({"engine.version": "given by --engine"} if engine else {})}
     if raw is not None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from checks.before.upgrade import Change, diff, diff_for
+from checks.before.release_changes import Change, diff
 from checks.engine.flag_schema import Flag, FlagSchema, available, load
 from launcher.cli.options import HostName, HostsFile, Json, ProfilesFolder, connected, host_of, release
 from launcher.errors import UsageError
@@ -118,12 +118,15 @@ def _diff(old: FlagSchema, new: FlagSchema, profile: str, folder: Path | None, a
         if schema.note:
             sys.stderr.write(f"note: {schema.note}\n")
     if not profile:
-        return _changes(diff(old, new), [], as_json)
+        return _changes(diff(old, new), as_json)
+    from launcher.cli import upgrade
+    from launcher.flows.launch.foreseen_upgrade import Machine, foresee
+    from launcher.transport.local import LocalTransport
+
     resolved = resolve(profile, search_path(folder))
-    flags = {name: item.value for name, item in resolved.flags.items()}
-    env = {name: item.value for name, item in resolved.env.items()}
-    changes, findings = diff_for(flags, old, new, env)
-    return _changes(changes, [f"{item.severity} {item.id}: {item.message}" for item in findings], as_json)
+    found = foresee(LocalTransport(), resolved, Machine(), old.version, new.version)
+    upgrade.show(resolved, found, as_json=as_json)
+    return 0
 
 
 def _fetch(version: str, source: Path | None, python: str) -> int:
@@ -150,17 +153,16 @@ def _fetch(version: str, source: Path | None, python: str) -> int:
     return 0
 
 
-def _changes(changes: list[Change], findings: list[str], as_json: bool) -> int:
+def _changes(changes: list[Change], as_json: bool) -> int:
     if as_json:
         keys = ("kind", "flag", "before", "after", "note")
         rows = [{name: getattr(change, name) for name in keys} for change in changes]
-        sys.stdout.write(json.dumps({"changes": rows, "findings": findings}) + "\n")
+        sys.stdout.write(json.dumps({"changes": rows}) + "\n")
         return 0
     for change in changes:
         arrow = f"{change.before} → {change.after}" if change.before or change.after else ""
         sys.stdout.write(f"{change.kind:<10} --{change.flag}  {arrow}  {change.note}".rstrip() + "\n")
-    sys.stdout.write("".join(f"{line}\n" for line in findings))
-    if not changes and not findings:
+    if not changes:
         sys.stdout.write("no changes\n")
     return 0
 

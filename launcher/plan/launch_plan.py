@@ -94,7 +94,7 @@ def make_plan(profile: Profile, schema: FlagSchema, target: Target) -> LaunchPla
             where=profile.path,
             hint="`launch list` lists the profiles that can be launched",
         )
-    flags = {name: _at_home(value, target.home) for name, value in offline_flags(profile).items()}
+    flags = offline_flags(profile, target.home)
     secret_flags = {name: str(value).removeprefix(FROM_ENV) for name, value in flags.items() if is_secret(name)}
     spelled, renamed = spell({name: value for name, value in flags.items() if name not in secret_flags}, schema)
     model_path = str(flags.get("model-path") or flags.get("model") or "")
@@ -117,8 +117,11 @@ def make_plan(profile: Profile, schema: FlagSchema, target: Target) -> LaunchPla
     )
 
 
-def offline_flags(profile: Profile) -> dict[str, FlagValue]:
-    """Return every flag of the launch before a host is known: the profile's, its model's, and the listen address."""
+def offline_flags(profile: Profile, home: str = "") -> dict[str, FlagValue]:
+    """Return every flag of the launch: the profile's, its model's, and the listen address.
+
+    `home` is the home folder on the host, which replaces `~`; empty if unknown.
+    """
     flags: dict[str, FlagValue] = {name: item.value for name, item in profile.flags.items()}
     if "model-path" not in flags and "model" not in flags and "path" in profile.model:
         flags = {"model-path": profile.model["path"].value, **flags}
@@ -126,7 +129,7 @@ def offline_flags(profile: Profile) -> dict[str, FlagValue]:
         flags.setdefault("served-model-name", profile.model["served-name"].value)
     flags.setdefault("host", DEFAULT_HOST)
     flags.setdefault("port", DEFAULT_PORT)
-    return flags
+    return {name: _at_home(value, home) for name, value in flags.items()}
 
 
 def hardware(profile: Profile) -> dict[str, Any]:

@@ -38,6 +38,15 @@ def twin_check(transport: Transport, version: str, launches: Sequence[Asked]) ->
 
     Raises HostCommandFailed if the twin does not start.
     """
+    answers = twin_answers(transport, version, launches)
+    return {item.name: findings(answers[item.name], item, version) for item in launches if item.name in answers}
+
+
+def twin_answers(transport: Transport, version: str, launches: Sequence[Asked]) -> dict[str, Answer]:
+    """Return name of a launch → answer of the twin of a release; empty if it is not `available`.
+
+    Raises HostCommandFailed if the twin does not start.
+    """
     release = release_store.stored(version)
     place = twin_environment.existing(release) if release else None
     if release is None or place is None:
@@ -45,12 +54,10 @@ def twin_check(transport: Transport, version: str, launches: Sequence[Asked]) ->
     hosts = {item.name: simulated(item.launch, release.assumed(), item.raw, item.folders) for item in launches}
     known = [item for item in launches if not hosts[item.name].unknown]
     answers = ask(transport, release, place, [_question(item, hosts[item.name]) for item in known])
-    return {
-        item.name: _findings(answers[item.name], item, version)
-        if item.name in answers
-        else (_undecided(version, f"the facts lack {' and '.join(hosts[item.name].unknown)}"),)
-        for item in launches
-    }
+    for item in launches:
+        if lacking := hosts[item.name].unknown:
+            answers[item.name] = Answer(kind="unknown", doubts=(f"the facts lack {' and '.join(lacking)}",))
+    return answers
 
 
 def _question(item: Asked, host: Simulated) -> Question:
@@ -59,7 +66,7 @@ def _question(item: Asked, host: Simulated) -> Question:
     return Question(name=item.name, words=words, env=env, host=host)
 
 
-def _findings(answer: Answer, item: Asked, version: str) -> tuple[Finding, ...]:
+def findings(answer: Answer, item: Asked, version: str) -> tuple[Finding, ...]:
     """Return what an answer means: a refusal, changed arguments, or that the twin could not decide."""
     if answer.refused:
         document: dict[str, Any] = {name: getattr(answer, name) for name in answer.__struct_fields__}
@@ -67,7 +74,8 @@ def _findings(answer: Answer, item: Asked, version: str) -> tuple[Finding, ...]:
         return (refusal(document, text, item.launch, version),)
     if answer.kind == "unknown":
         reason = f" ({answer.exception}: {answer.message[:120]})" if answer.stage == "import" else ""
-        return (_undecided(version, "; ".join(answer.doubts[:2]) + reason, f"{answer.exception}: {answer.message}"),)
+        why = f"{answer.exception}: {answer.message}"
+        return (_undecided(version, "; ".join(answer.doubts[:2]) + reason, why),)
     return differences(item.flags, answer.effective)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from checks.before.upgrade import Change, diff, diff_for
+from checks.before.release_changes import Change, default_changes, diff
 from checks.engine.flag_schema import Flag, FlagSchema, load
 
 
@@ -86,11 +86,10 @@ def test_changed_choices_are_told() -> None:
     assert [(c.kind, c.before, c.after) for c in changes] == [("choices", "cutlass_mla, dual_chunk_flash_attn", "qsa")]
 
 
-def test_an_upgrade_is_judged_for_the_flags_of_one_launch() -> None:
-    flags = {"model-path": "m", "tp": "8", "mamba-scheduler-strategy": "extra_buffer"}
-    changes, findings = diff_for(flags, load("0.5.19"), load("0.5.20"))
-    assert {c.flag for c in changes} <= {"model-path", "tp-size", "mamba-radix-cache-strategy"}
-    assert [f.id for f in findings] == ["flag-removed-or-renamed"]
+def test_a_changed_default_matters_where_the_flag_is_left_out() -> None:
+    old, new = schema(flag("x-y", default=1), flag("z", default="a")), schema(flag("x-y", default=2), flag("z"))
+    assert [change.flag for change in default_changes({}, old, new)] == ["x-y", "z"]
+    assert [change.flag for change in default_changes({"x-y": "1"}, old, new)] == ["z"]
 
 
 def test_an_upgrade_to_the_same_release_changes_nothing() -> None:
