@@ -16,6 +16,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 
 from launcher.hostside.argument_resolution import EngineWarnings, error_report, json_values, resolve
 from launcher.hostside.simulated_host import assume_paths, confine, simulate_cpus, simulate_gpus, tolerate
@@ -155,11 +156,29 @@ def judged(error, doubts):
     last = error
     while last.__cause__ is not None:
         last = last.__cause__
-    if isinstance(last, (OSError, MemoryError, KeyboardInterrupt)):
+    kinds = [kind.__name__ for kind in type(error).__mro__]
+    if isinstance(last, (OSError, MemoryError, KeyboardInterrupt)) or was_denied(error):
         doubts.add("%s: %s" % (type(last).__name__, str(last)[:200]))
-    elif type(error).__name__ not in REFUSALS and doubts.touched:
+    elif doubts.touched and in_import(error):
+        doubts.add("%s while a module was imported" % type(error).__name__)
+    elif doubts.touched and not set(kinds) & set(REFUSALS):
         doubts.add("%s may come from a kernel package, which is not simulated" % type(error).__name__)
     return {"kind": "unknown" if doubts.texts else "refused", **report}
+
+
+def was_denied(error):
+    """Whether an error came up while the engine dealt with something that is not allowed here."""
+    while error is not None:
+        if isinstance(error, PermissionError):
+            return True
+        error = error.__context__
+    return False
+
+
+def in_import(error):
+    """Whether the code of a module raised an error while the module was imported."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return any(frame.filename == "<frozen importlib._bootstrap>" for frame in frames)
 
 
 def values_of(word):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
+
 import pytest
 
 from launcher.hostside.stand_ins import Doubts, StandInClass, import_name, stand_in
@@ -37,6 +40,20 @@ def test_a_stand_in_can_be_used_as_names_are_used_at_import(monkeypatch: pytest.
     assert doubts.texts == ["the engine asked a kernel package: has"]
     with pytest.raises(AttributeError):
         _ = kernel.__version__
+
+
+def test_what_a_module_asks_when_it_is_imported_is_no_doubt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    doubts = Doubts()
+    monkeypatch.setattr(StandInClass, "doubts", doubts)
+    (tmp_path / "asking_module.py").write_text(
+        "from launcher.hostside.stand_ins import stand_in\nhas = bool(stand_in('Kernel').has)\n"
+        "def later():\n    return bool(stand_in('Kernel').other)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = importlib.import_module("asking_module")
+    assert (doubts.texts, doubts.touched) == ([], True)
+    assert module.later()
+    assert doubts.texts == ["the engine asked a kernel package: other"]
 
 
 def test_a_doubt_is_kept_once_and_twenty_at_most() -> None:

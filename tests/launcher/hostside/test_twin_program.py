@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,7 @@ def test_the_last_error_line_of_a_usage_text_counts() -> None:
         (ValueError("no"), True, "refused"),
         (KeyError("no"), True, "unknown"),
         (KeyError("no"), False, "refused"),
+        (json.JSONDecodeError("no", "banana", 0), True, "refused"),
         (FileNotFoundError("no"), False, "unknown"),
         (MemoryError(), False, "unknown"),
     ],
@@ -53,6 +56,39 @@ def test_an_exception_is_believed_unless_it_may_come_from_something_else(
 def test_a_refusal_that_follows_from_a_missing_file_is_unknown() -> None:
     try:
         raise ValueError("no model") from FileNotFoundError("config.json")
+    except ValueError as error:
+        assert judged(error, Doubts())["kind"] == "unknown"
+
+
+def raised(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> BaseException:
+    """Return what a module raises while it is imported."""
+    (folder / "odd_module.py").write_text(text)
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, "odd_module", raising=False)
+    try:
+        importlib.import_module("odd_module")
+    except BaseException as error:
+        return error
+    raise AssertionError("the module can be imported")
+
+
+def test_what_a_module_raises_when_it_is_imported_may_rest_on_a_stand_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doubts = Doubts()
+    error = raised(tmp_path, monkeypatch, "raise RuntimeError('kernel too old')")
+    assert judged(error, doubts)["kind"] == "refused"
+    doubts.touched = True
+    assert judged(error, doubts)["kind"] == "unknown"
+    assert doubts.texts == ["RuntimeError while a module was imported"]
+
+
+def test_a_refusal_after_something_was_denied_is_unknown() -> None:
+    try:
+        try:
+            raise PermissionError("the engine opens a connection")
+        except PermissionError:
+            raise ValueError("no model")  # noqa: B904
     except ValueError as error:
         assert judged(error, Doubts())["kind"] == "unknown"
 
