@@ -1,6 +1,6 @@
 """Measures everything on a host that a launch depends on. It imports nothing from the engine.
 
-ARGS: python (engine interpreter or ""), env, work_dir, model, draft, port, host. Prints one JSON object; a value that
+ARGS: python (engine interpreter or ""), env, work_dir, model, draft, port, host, paths. Prints one JSON object; a value that
 could not be measured is null, with a reason under "notes". `launcher.plan.launch_facts` turns it into facts.
 """
 
@@ -20,6 +20,7 @@ import time
 from launcher.hostside.hub_route import hub
 from launcher.hostside.kernel_cache import triton_cache
 from launcher.hostside.kernel_libraries import kernel_libraries
+from launcher.hostside.launch_paths import launch_paths
 from launcher.hostside.nvswitch import fabric_manager
 from launcher.hostside.process import boot_id, describe, listeners, port_is_free
 from launcher.hostside.read_checkpoint import checkpoint
@@ -86,6 +87,7 @@ def main(args):
         "toolchain": toolchain(args["env"]),
         "libraries": kernel_libraries(package, engine["executable"], env) if package else None,
         "triton_cache": triton_cache(env),
+        "paths": launch_paths(args.get("paths") or {}, args["work_dir"]),
         "detach": detach(),
         "port": port(args),
         "model": model,

@@ -34,6 +34,7 @@ def checkpoint(path):
         "path_exists": True,
         "config": load(path, "config.json"),
         "quant_config": load(path, "hf_quant_config.json"),
+        "generation_config": load(path, "generation_config.json"),
         "files": list(sizes),
         "weight_files": shards[:400],
         "embedding_shape": embedding,
@@ -49,11 +50,11 @@ def checkpoint(path):
     }
 
 
-def headers(path, shards, sizes):
+def headers(path, shards, sizes, shapes=None):
     """Return tensor name → dtype of all shards whose header fits the budget, shard name → facts, the embedding's shape.
 
     The facts of a shard are {"expected_bytes"} from its header, {"pointer"} for a git-lfs pointer, or {"missing"} for a
-    dangling link.
+    dangling link. `shapes`, a mapping, is filled with tensor name → shape.
     """
     tensors: dict = {}
     facts: dict = {}
@@ -84,6 +85,8 @@ def headers(path, shards, sizes):
         for name in table:
             if name.endswith("model.embed_tokens.weight") and not is_mtp(name):
                 embedding = table[name]["shape"]
+        if shapes is not None:
+            shapes.update({k: v["shape"] for k, v in table.items() if k != "__metadata__"})
         tensors.update({k: v["dtype"] for k, v in table.items() if k != "__metadata__"})
     return tensors, facts, embedding
 

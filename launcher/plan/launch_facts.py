@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from checks.before.variables import OWN_PREFIX
+from checks.facts.derived import feature_packages
 from checks.facts.derived.tables import requirements
 from checks.facts.launch_evidence import Launch
 from checks.vocabulary import FlagValue
 from launcher.errors import UsageError
+from launcher.plan.named_paths import named_paths
 
 GIB = 1 << 30
 _TOOLS = ("nvcc", "cuda_home", "gcc", "ninja", "cuobjdump")
@@ -65,11 +67,12 @@ def to_launch(
 ) -> Launch:
     """Return the launch of these flags on the measured host.
 
-    `asked_packages`, and the packages that the release requires, are known to be absent if they are not installed.
+    `asked_packages`, and the packages that settings import or the release requires, are known to be absent if they are
+    not installed.
     """
     installed = dict((raw.get("engine") or {}).get("packages") or {})
     required = requirements(engine_version(raw))
-    queried = (*asked_packages, *(required.requires if required else ()))
+    queried = (*asked_packages, *feature_packages.asked_packages(), *(required.requires if required else ()))
     packages: dict[str, str | None] = dict.fromkeys(queried) if installed else {}
     packages.update(installed)
     engine = raw.get("engine") or {}
@@ -86,7 +89,12 @@ def to_launch(
         model={**model_facts(raw.get("model")), **_of_hub(raw, "gated")},
         draft_model={k: v for k, v in model_facts(raw.get("draft_model")).items() if k in DRAFT_VALUES},
         packages=packages,
-        host={**host_facts(raw), **_kernel_cache(raw, variables), **_of_hub(raw, "reachable", "hub_reachable")},
+        host={
+            **host_facts(raw),
+            **_kernel_cache(raw, variables),
+            **_of_hub(raw, "reachable", "hub_reachable"),
+            **_of_paths(raw, named_paths(flags, variables)),
+        },
     )
 
 
@@ -134,6 +142,7 @@ def host_facts(raw: Mapping[str, Any]) -> dict[str, Any]:
         "free_memory_gb": _gib((host.get("memory") or {}).get("available")),
         "gpu_free_gb": [round(_mib(gpu.get("memory.free")) / 1024, 1) for gpu in gpus] or None,
         "gpus_visible": len(gpus) if gpus else None,
+        "gpu_ids": [str(gpu["uuid"]) for gpu in gpus if gpu.get("uuid")] or None,
         "gpu_processes": len(raw.get("gpu_processes") or []) if gpus else None,
         "peer_access": peer_access(raw.get("peer_read")) if len(gpus) > 1 else None,
         "rdma_devices": host.get("rdma_devices"),
@@ -186,7 +195,7 @@ def model_facts(content: Mapping[str, Any] | None) -> dict[str, Any]:
     quantization = config.get("quantization_config") or (content.get("quant_config") or {}).get("quantization")
     parts = {"mtp_dtype": "mtp_dtypes", "routed_experts": "expert_dtypes", "shared_experts": "shared_expert_dtypes"}
     kinds = {name: _format(content.get(key) or [], quantization) for name, key in parts.items()}
-    optional = ("embedding_shape", "has_mtp_weights", "has_kv_scales", "chat_template_has_think")
+    optional = ("embedding_shape", "generation_config", "has_mtp_weights", "has_kv_scales", "chat_template_has_think")
     return {
         **values,
         "name": config.get("_name_or_path") or content["path"],
@@ -228,6 +237,18 @@ def _kernel_cache(raw: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, A
         return {}
     facts = {"triton_cache_dir": folder, "triton_cache_writable": cache["writable"]}
     return {**facts, "triton_cache_filesystem": cache["filesystem"]} if cache["filesystem"] else facts
+
+
+def _of_paths(raw: Mapping[str, Any], wanted: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    """Return what was measured of the paths that this launch names; the recorded launch may have named others."""
+    asked, looked = (raw.get("asked") or {}).get("paths") or {}, raw.get("paths") or {}
+    facts = {}
+    for fact, kind in (("paths_read", "read"), ("paths_written", "written"), ("adapters", "adapters")):
+        same = {name: path for name, path in wanted[kind].items() if (asked.get(kind) or {}).get(name) == path}
+        label = "{}" if kind == "adapters" else "{} {}"
+        known = looked.get(kind) or {}
+        facts[fact] = {label.format(name, path): known[name] for name, path in same.items() if name in known}
+    return {name: value for name, value in facts.items() if value}
 
 
 def _of_hub(raw: Mapping[str, Any], key: str, name: str = "") -> dict[str, Any]:

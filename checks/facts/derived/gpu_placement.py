@@ -25,13 +25,20 @@ def derive(facts: Facts) -> dict[str, Any]:
     return {"launch.gpus_missing": max(0, highest - available), "host.gpus_usable": available}
 
 
+def _exists(part: str, counts: list[int], facts: Facts) -> bool:
+    """Whether CUDA finds the GPU of one part of CUDA_VISIBLE_DEVICES: an index, or the beginning of an identifier."""
+    if part.isdigit():
+        return not counts or int(part) < counts[0]
+    known = facts.get("host.gpu_ids") or []
+    return not part.startswith("GPU-") or not known or any(str(item).startswith(part) for item in known)
+
+
 def _available(facts: Facts) -> int | None:
     counts = [as_number(facts.get(name)) for name in ("host.gpus_visible", "host.gpu_count")]
     known = [int(count) for count in counts if count]  # the first is measured
     listed = [part.strip() for part in str(facts.get("env.CUDA_VISIBLE_DEVICES") or "").split(",") if part.strip()]
-    if listed:  # CUDA stops at the first index that does not exist
-        there = takewhile(lambda part: not part.isdigit() or not known or int(part) < known[0], listed)
-        known.append(len(list(there)))
+    if listed:  # CUDA stops at the first GPU that does not exist
+        known.append(len(list(takewhile(lambda part: _exists(part, known, facts), listed))))
     if facts.get("host.gpu_slice") is True:
         known.append(1)
     return min(known, default=None)

@@ -19,6 +19,7 @@ from launcher.flows.launch.capture_schema import capture_host
 from launcher.knowledge_cache import rules
 from launcher.plan.launch_facts import engine_version, to_launch
 from launcher.plan.launch_plan import LaunchPlan, Target, make_plan, spelling_findings
+from launcher.plan.named_paths import named_paths
 from launcher.profile.file import Accepted, Profile
 from launcher.profile.resolve import for_engine
 from launcher.run import remote
@@ -102,15 +103,17 @@ def _installed(raw: Mapping[str, Any], host: Host) -> str:
 def look(transport: Transport, profile: Profile, host: Host) -> dict[str, Any]:
     """Return the raw facts of the host that this profile needs."""
     flags = {name: item.value for name, item in profile.flags.items()}
+    env = {**host.env, **{name: item.value for name, item in profile.env.items() if not item.secret}}
     path = profile.model["path"].value if "path" in profile.model else ""
     arguments = {
         "python": host.python,
-        "env": {**host.env, **{name: item.value for name, item in profile.env.items() if not item.secret}},
+        "env": env,
         "work_dir": host.work_dir,
         "model": str(flags.get("model-path") or flags.get("model") or path),
         "draft": str(flags.get("speculative-draft-model-path") or ""),
         "port": int(port) if (port := str(flags.get("port", "30000"))).isdecimal() else 0,
         "host": str(flags.get("host", "127.0.0.1")),
+        "paths": named_paths(flags, env),
     }
     return {**remote.host_facts(transport, arguments, host.python), "asked": arguments}
 

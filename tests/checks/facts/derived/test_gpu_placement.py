@@ -22,6 +22,10 @@ from checks.facts.derived import extend
         ({"flag.tp-size": 2, "host.gpus_visible": 8, "env.CUDA_VISIBLE_DEVICES": "3,"}, 1),
         ({"flag.tp-size": 2, "host.gpu_count": 7, "host.gpu_name": "A100 MIG 1g.10gb"}, 1),
         ({"flag.tp-size": 2, "host.gpu_count": 4}, 0),
+        ({"host.gpus_visible": 2, "host.gpu_ids": ["GPU-aa", "GPU-bb"], "env.CUDA_VISIBLE_DEVICES": "GPU-0000"}, 1),
+        ({"host.gpus_visible": 2, "host.gpu_ids": ["GPU-aa", "GPU-bb"], "env.CUDA_VISIBLE_DEVICES": "GPU-b"}, 0),
+        ({"host.gpus_visible": 2, "host.gpu_ids": ["GPU-aa"], "env.CUDA_VISIBLE_DEVICES": "MIG-x"}, 0),
+        ({"host.gpus_visible": 2, "env.CUDA_VISIBLE_DEVICES": "GPU-0000"}, 0),
     ],
 )
 def test_missing_gpus(facts: dict[str, Any], missing: int) -> None:
