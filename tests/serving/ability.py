@@ -1,0 +1,209 @@
+"""What the toy model answers: the skills in order, and the manner in which it was asked to speak."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from tests.serving import oracle, prose, skills, words
+from tests.serving.conversation import Conversation
+from tests.serving.prose import unit
+
+_ONLY = re.compile(
+    r"(?i)\b(only|just|nothing else|one word|single word|single number|no explanation|exactly one|without any|bare|letter of)\b"
+)
+_ECHO = re.compile(r"(?i)\b(repeat|echo|copy|say back|write back|reproduce|verbatim|word for word|type out)\b")
+_SAY = re.compile(r"(?i)\b(?:say|reply with|answer with|respond with|write|output|print)\b")
+_QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|«([^»]+)»|`([^`]+)`|(?<!\w)'([^']+)'(?!\w)")
+
+
+class Answer(Struct, frozen=True):
+    """An answer before it is put into words: alternatives with weights, or open prose."""
+
+    choices: tuple[tuple[str, float], ...] = ()
+    core: str = ""
+    hard: float = 0.0
+    """From 0 to 1: how good a model must be to get it right."""
+    topic: str = ""
+    sentences: int = 0
+    language: str = "en"
+    opening: str = ""
+    """How open prose may begin."""
+
+
+class Manner(Struct, frozen=True):
+    """How a model speaks when nobody asks for anything else."""
+
+    language: str = "en"
+    style: str = "plain"
+    skilled: bool = True
+
+
+def quoted(text: str) -> str | None:
+    """Return the last quotation in a text."""
+    found = [next(filter(None, groups)) for groups in _QUOTED.findall(text)]
+    return found[-1] if found else None
+
+
+def repeated(question: str) -> str | None:
+    """Return the text that the user wants to have back exactly."""
+    if not _ECHO.search(question):
+        return None
+    head = question.split("\n", 1)[0]
+    if "\n" in question and _ECHO.search(head) and (head.rstrip().endswith((":", ".")) or "following" in head):
+        return question.split("\n", 1)[1].strip("\n") or None
+    if (text := quoted(question)) is not None and "`" not in text:
+        return text
+    match = re.search(r"(?is)\b(?:repeat|echo|copy|say back|write back|reproduce|type out)\b[^:\n]*:\s*(.+)$", question)
+    match = match or re.search(r"(?is)\b(?:repeat|echo) (?:after me|this|the words?|exactly)?[,:]?\s*(.+)$", question)
+    return match[1].strip() if match else None
+
+
+def dictated(conversation: Conversation) -> str | None:
+    """Return the answer that an instruction prescribes word for word."""
+    for text, system in ((conversation.system, True), (conversation.last, False)):
+        match = re.search(
+            r"(?i)\b(?:answer|reply|respond|say)\b[^.\n]{0,60}?\b(?:with|as)?\s*(?:only |just |exactly |nothing but )*(?:the )?(?:single )?(?:word|phrase|words|text)s? "
+            r"[\"'“:]*\s*([^\W_][\w -]*?\w)(?=[\"'”.,;!\n]|$| and | to | whatever| no matter| for | regardless| in )",
+            text,
+        )
+        match = match or re.search(r"(?i)\b(?:always |only )?(?:answer|reply|respond)(?: only| exactly)?(?: with)? [\"“']([^\"”']+)[\"”']", text)
+        match = match or (None if system else re.match(r"(?i)\s*(?:please )?say (?:only |just )?([\w ]{2,30}?)(?:[.!]|$| and nothing)", text))
+        if match and not re.search(r"(?i)\b(begin|start|end|finish|contain|include)", match[0]):
+            return match[1]
+    return None
+
+
+def options_letter(question: str, core: str) -> str | None:
+    """Return the letter of the option that an answer stands for."""
+    found = re.findall(r"(?m)(?:^|\s)\(?([A-J])[).:]\s*([^\n]+?)(?=\s+\(?[B-J][).:]\s|\s*$|\n)", question)
+    for letter, text in found:
+        if text.strip().rstrip(".").lower() == core.strip().rstrip(".").lower():
+            return str(letter)
+    return None
+
+
+def worked(conversation: Conversation) -> tuple[skills.Known, float] | None:
+    """Return what the skills find for the last question, with how hard it was."""
+    question = conversation.last
+    if conversation.turns and (tool := next((text for role, text in reversed(conversation.turns[-3:]) if role == "tool"), None)):
+        return (tool, f"The answer of the tool is {tool}."), 0.1
+    asked = re.split(r"\n\s*\n", question.strip())[-1]
+    sentences = re.findall(r"[^.?!\n]+[?]", asked)
+    narrow = sentences[-1] if sentences else asked
+    if (solved := oracle.graded(question)) is not None:
+        answer = re.sub(r"^The answer is (.*)\.$", r"\1", solved[1], flags=re.S)
+        return (answer, solved[1]), unit("graded", solved[0])
+    for skill in (skills.worked_out, skills.word_problem, skills.fact, skills.enumeration):
+        if (found := skill(narrow)) or (found := skill(asked)):
+            return found, 0.5 * unit("skill", question)
+    before = conversation.said
+    if re.search(r"\?|(?i:tell me|give me|return|find|what|answer with the|complete|which)", narrow):
+        cut = before[: before.rfind(narrow)] + before[before.rfind(narrow) + len(narrow) :]
+        if found := skills.recalled(narrow, cut):
+            return found, 0.4 * unit("recall", question)
+    if (known := oracle.known(question)) is not None or (known := oracle.known(conversation.said)) is not None:
+        return (known, known), 0.3
+    return None
+
+
+def phrased(known: skills.Known, question: str, letter: str | None) -> tuple[tuple[str, float], ...]:
+    """Return the ways to put an answer into words."""
+    core, sentence = known
+    if letter:
+        return ((letter, 0.9), (f"The answer is {letter}.", 0.1))
+    if _ONLY.search(question):
+        return ((core, 0.92), (f"The answer is {core}.", 0.08))
+    if sentence == core:
+        return ((core, 1.0),)
+    return ((sentence, 0.62), (f"It's {core}.", 0.2), (f"The answer is {core}.", 0.18))
+
+
+def topic_of(question: str) -> str:
+    """Return the thing that an open question is about."""
+    found = re.findall(r"(?i)\b(?:about|of|describe|explain)\s+(?:an?\s+|the\s+)?([a-z]{3,14})", question)
+    if found:
+        return str(found[-1]).lower()
+    long = sorted(re.findall(r"\b[a-z]{5,12}\b", question), key=len)
+    return long[-1] if long else ""
+
+
+def answer(conversation: Conversation, manner: Manner) -> Answer:
+    """Return the model's answer to a conversation."""
+    question = conversation.last
+    if (forced := dictated(conversation)) is not None:
+        return Answer(((forced, 1.0),), forced)
+    if (text := repeated(question)) is not None:
+        return Answer(((text, 1.0),), text, 0.05)
+    if conversation.images and re.search(r"(?i)colou?r|shape|see|image|picture|what", question):
+        seen = conversation.images[-1]
+        colour = seen.split()[0]
+        core = seen if re.search(r"(?i)shape|describe|see", question) else colour
+        return _told((core, f"The picture is {seen}."), question, 0.2, conversation)
+    if (found := worked(conversation) if manner.skilled else None) is not None:
+        if found[0][0] == found[0][1] and len(found[0][0].split()) > 12 and not re.search(r"\d", found[0][0]):
+            return Answer(topic=topic_of(question), sentences=4, language=manner.language, opening=found[0][0])
+        return _told(found[0], question, found[1], conversation)
+    if small := _small_talk(question):
+        return Answer(small, small[0][0])
+    if re.search(r"(?i)python|code|function|script|program", question) and re.search(r"(?i)write|implement|create", question):
+        return Answer(((_CODE, 0.7), (_CODE.replace("result", "value"), 0.3)), _CODE)
+    return Answer(topic=topic_of(question), sentences=prose.length_wanted(question), language=language_asked(conversation, manner))
+
+
+_CODE = (
+    "Here is a function that does it:\n\n```python\ndef solve(numbers):\n    result = 0\n    for number in numbers:\n"
+    "        result += number\n    return result\n```\n\nIt goes through the numbers once and adds them up."
+)
+
+
+_TALK = (
+    (r"(?i)^(hi|hello|hey|good (morning|evening|day))\b", "Hello! How can I help you today?", "Hi there! What can I do for you?"),
+    (r"(?i)how are you", "I am fine, thank you. How can I help you?", "Very well, thank you for asking."),
+    (r"(?i)^(thanks|thank you)", "You are welcome.", "You're welcome! Ask me anything else."),
+    (r"(?i)who are you|your name", "I am a language model, and I answer questions.", "I'm an assistant that answers questions."),
+    (
+        r"(?i)^(please )?(remember|memori[sz]e|note|keep in mind|my name is|the \w+ ?\w* is|i (am|live|have|like))\b[^?]*$",
+        "OK, I will remember that.",
+        "Understood. I will keep that in mind.",
+    ),
+)
+
+
+def _small_talk(question: str) -> tuple[tuple[str, float], ...]:
+    """Return the replies to what is no question, weighted; nothing if it is one."""
+    for pattern, first, second in _TALK:
+        if re.search(pattern, question.strip()):
+            return ((first, 0.65), (second, 0.35))
+    return ()
+
+
+def _told(known: skills.Known, question: str, hard: float, conversation: Conversation) -> Answer:
+    letter = options_letter(question, known[0])
+    told = phrased(known, question + conversation.system, letter)
+    return Answer(told, letter or known[0], hard)
+
+
+def language_asked(conversation: Conversation, manner: Manner) -> str:
+    """Return the language that an instruction asks for, else the model's own."""
+    text = (conversation.system + " " + conversation.last).lower()
+    for name, code in (("german", "de"), ("french", "fr"), ("spanish", "es"), ("chinese", "zh")):
+        if re.search(rf"\b(in|speak|use) {name}\b", text):
+            return code
+    return manner.language
+
+
+def wrong(core: str, seed: object) -> str:
+    """Return a wrong answer of the same kind."""
+    if re.fullmatch(r"-?\d+", core):
+        return str(int(core) + (prose.crc(seed) % 9 + 1) * (-1 if prose.crc(seed, 1) % 2 else 1))
+    if re.fullmatch(r"[A-J]", core):
+        return "ABCD"[("ABCD".find(core) + 1 + prose.crc(seed) % 3) % 4]
+    for group in (tuple(words.CAPITALS.values()), tuple(words.OPPOSITES), words.COLOURS, words.DAYS, ("Yes", "No"), ("True", "False")):
+        if core in group:
+            return group[(group.index(core) + 1 + prose.crc(seed) % (len(group) - 1)) % len(group)]
+    if digits := re.search(r"\d", core):
+        changed = str((int(digits[0]) + 3) % 10)
+        return core[: digits.start()] + changed + core[digits.end() :]
+    return ("the old bridge", "a small boat", "nobody knows", "the second one")[prose.crc(seed) % 4]
