@@ -99,17 +99,22 @@ def penalised(dist: Distribution, params: Sampling, counts: Mapping[int, int], e
     shares = dict(dist.shares)
     for token in params.logit_bias:
         shares.setdefault(token, dist.probability(token))
+    if params.frequency < 0 or params.presence < 0:
+        for token in counts:
+            shares.setdefault(token, dist.probability(token))
     for token in shares:
         share = shares[token]
         if (count := counts.get(token)) is not None:
-            share *= math.exp(-params.frequency * count - params.presence)
+            share *= math.exp(min(200.0, -params.frequency * count - params.presence))
             if params.repetition != 1:
-                # logits are unknown here: the best is taken to have 20
-                share *= math.exp((1 / params.repetition - 1) * 20)
+                # logits are unknown here: the best is taken to have 30
+                share *= math.exp((1 / params.repetition - 1) * 30)
         shares[token] = share * math.exp(max(-100.0, min(100.0, params.logit_bias.get(token, 0.0))))
     if ended:
         for token in (vocabulary.END, vocabulary.END_OF_TEXT):
             shares.pop(token, None)
+    if shares and max(shares.values()) < dist.tail:
+        shares[vocabulary.WORDS[dist.key % len(vocabulary.WORDS)]] = dist.tail / 2
     if not shares:
         shares = {vocabulary.WORDS[dist.key % 40]: 1.0}
     total = sum(shares.values()) + dist.tail

@@ -114,8 +114,9 @@ class Scheduler:
                     self._wake.wait(0.5)
                     continue
             pause = self._turn()
-            if pause > 0:
-                time.sleep(pause)
+            with self._wake:
+                if pause > 0 and self.running and not (self.waiting and len(self.running) < self.state.options.running):
+                    self._wake.wait(pause)
 
     def _admit(self) -> None:
         """Move jobs from the queue into the batch while there is room."""

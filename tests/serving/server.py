@@ -20,6 +20,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "embedding": {"kind": "embedding"},
     "reranker": {"kind": "reranker"},
     "thinking": {"thinking": "parsed"},
+    "switchable": {"thinking": "parsed", "switchable": True},
     "ranks": {"ranks": 4},
     "speculation": {"together": 3},
     "slow": {"speed": 60.0},

@@ -1,2 +1,10 @@
-"""x"""
-FAULTS={}
+"""The one table of all faults."""
+
+from __future__ import annotations
+
+from tests.serving import faults_bytes, faults_contract, faults_conversation, faults_logprobs, faults_sampling, faults_streams
+from tests.serving.planting import Fault
+
+_MODULES = (faults_sampling, faults_contract, faults_conversation, faults_bytes, faults_logprobs, faults_streams)
+FAULTS: dict[str, Fault] = {fault.name: fault for module in _MODULES for fault in module.FAULTS}
+"""All faults by name."""
