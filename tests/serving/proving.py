@@ -12,7 +12,7 @@ from tests.serving.oddities import ODDITIES
 from tests.serving.planting import Fault
 from tests.serving.server import FEATURES, serving
 from tests.serving.table import FAULTS
-from tests.serving.witness import seen
+from tests.serving.witness import UNREADABLE
 
 
 class Proof(Struct, frozen=True):
@@ -33,9 +33,11 @@ class Proof(Struct, frozen=True):
 def _look(fault: Fault, url: str, key: str = "") -> tuple[bool | None, str]:
     assert fault.witness is not None
     try:
-        return seen(fault.witness, Asker(url, key)), ""
+        return fault.witness(Asker(url, key)), ""
     except NotApplicable as reason:
         return None, f"not applicable: {reason}"
+    except UNREADABLE as error:
+        return True, f"by an error: {error!r}"
 
 
 def prove(names: Iterable[str], speed: float = 0.0) -> Iterable[Proof]:
@@ -45,12 +47,13 @@ def prove(names: Iterable[str], speed: float = 0.0) -> Iterable[Proof]:
         begun = time.monotonic()
         given = {key: value for need in sorted(fault.needs) for key, value in FEATURES[need].items()}
         options = {"speed": speed, **given}
-        with serving([fault], **options) as (url, _state):
+        with serving([fault], **options) as (url, state):
             shown, note = _look(fault, url)
+            note += f" inside: {state.errors[:1]}" if state.errors else ""
         with serving(**options) as (url, state):
             healthy, more = _look(fault, url)
-            errors = f" {state.errors[:1]}" if state.errors else ""
-        yield Proof(name, shown, healthy, time.monotonic() - begun, note + more + errors)
+            more += f" inside, healthy: {state.errors[:1]}" if state.errors else ""
+        yield Proof(name, shown, healthy, time.monotonic() - begun, note + more)
 
 
 def prove_odd(odd: str, names: Iterable[str], speed: float = 0.0) -> Iterable[Proof]:

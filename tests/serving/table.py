@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
-from tests.serving import faults_bytes, faults_contract, faults_conversation, faults_logprobs, faults_sampling, faults_streams
+from tests.serving import (
+    faults_bytes,
+    faults_contract,
+    faults_conversation,
+    faults_length,
+    faults_logprobs,
+    faults_sampling,
+    faults_streams,
+    faults_structure,
+    faults_users,
+)
 from tests.serving.planting import Fault
 
-_MODULES = (faults_sampling, faults_contract, faults_conversation, faults_bytes, faults_logprobs, faults_streams)
+_MODULES = (
+    faults_sampling,
+    faults_contract,
+    faults_conversation,
+    faults_bytes,
+    faults_logprobs,
+    faults_streams,
+    faults_users,
+    faults_structure,
+    faults_length,
+)
 FAULTS: dict[str, Fault] = {fault.name: fault for module in _MODULES for fault in module.FAULTS}
 """All faults by name."""

@@ -15,6 +15,9 @@ from tests.serving.asking import Asker, Body, NotApplicable, padding, question
 
 Witness = Callable[[Asker], bool]
 
+UNREADABLE = (httpx.HTTPError, ValueError, KeyError, IndexError, TypeError, AttributeError)
+"""What comes of a reply that cannot be read, or does not come at all."""
+
 OPEN = "Tell me something about the harbour."
 LONG = "Write a long story about the harbour."
 
@@ -25,7 +28,7 @@ def seen(witness: Witness, ask: Asker) -> bool:
         return witness(ask)
     except NotApplicable:
         raise
-    except (httpx.HTTPError, ValueError, KeyError, IndexError, TypeError, AttributeError):
+    except UNREADABLE:
         return True
 
 
