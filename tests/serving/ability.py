@@ -40,6 +40,14 @@ class Manner(Struct, frozen=True):
     skilled: bool = True
 
 
+def instruction(question: str) -> str:
+    """Return the parts of a message where an instruction stands: its beginning and its last paragraph."""
+    if len(question) < 900:
+        return question
+    last = re.split(r"\n\s*\n", question[-900:])[-1]
+    return f"{question[:300]}\n{last}"
+
+
 def quoted(text: str) -> str | None:
     """Return the last quotation in a text."""
     found = [next(filter(None, groups)) for groups in _QUOTED.findall(text)]
@@ -48,7 +56,7 @@ def quoted(text: str) -> str | None:
 
 def repeated(question: str) -> str | None:
     """Return the text that the user wants to have back exactly."""
-    if not _ECHO.search(question):
+    if not _ECHO.search(instruction(question)):
         return None
     head = question.split("\n", 1)[0]
     if "\n" in question and _ECHO.search(head) and (head.rstrip().endswith((":", ".")) or "following" in head):
@@ -62,7 +70,7 @@ def repeated(question: str) -> str | None:
 
 def dictated(conversation: Conversation) -> str | None:
     """Return the answer that an instruction prescribes word for word."""
-    for text, system in ((conversation.system, True), (conversation.last, False)):
+    for text, system in ((conversation.system[:4000], True), (instruction(conversation.last), False)):
         match = re.search(
             r"(?i)\b(?:answer|reply|respond|say)\b[^.\n]{0,60}?\b(?:with|as)?\s*(?:only |just |exactly |nothing but )*(?:the )?(?:single )?(?:word|phrase|words|text)s? "
             r"[\"'“:]*\s*([^\W_][\w -]*?\w)(?=[\"'”.,;!\n]|$| and | to | whatever| no matter| for | regardless| in )",
@@ -89,8 +97,8 @@ def worked(conversation: Conversation) -> tuple[skills.Known, float] | None:
     question = conversation.last
     if conversation.turns and (tool := next((text for role, text in reversed(conversation.turns[-3:]) if role == "tool"), None)):
         return (tool, f"The answer of the tool is {tool}."), 0.1
-    asked = re.split(r"\n\s*\n", question.strip())[-1]
-    sentences = re.findall(r"[^.?!\n]+[?]", asked)
+    asked = re.split(r"\n\s*\n", question[-1500:].strip())[-1]
+    sentences = re.findall(r"[^.?!\n]{1,400}[?]", asked) or re.findall(r"[^.?!\n]{1,400}[?]", question[:300])
     narrow = sentences[-1] if sentences else asked
     if (solved := oracle.graded(question)) is not None:
         answer = re.sub(r"^The answer is (.*)\.$", r"\1", solved[1], flags=re.S)
@@ -132,24 +140,25 @@ def topic_of(question: str) -> str:
 def answer(conversation: Conversation, manner: Manner) -> Answer:
     """Return the model's answer to a conversation."""
     question = conversation.last
+    told = instruction(question)
     if (forced := dictated(conversation)) is not None:
         return Answer(((forced, 1.0),), forced)
     if (text := repeated(question)) is not None:
         return Answer(((text, 1.0),), text, 0.05)
-    if conversation.images and re.search(r"(?i)colou?r|shape|see|image|picture|what", question):
+    if conversation.images and re.search(r"(?i)colou?r|shape|see|image|picture|what", told):
         seen = conversation.images[-1]
         colour = seen.split()[0]
         core = seen if re.search(r"(?i)shape|describe|see", question) else colour
         return _told((core, f"The picture is {seen}."), question, 0.2, conversation)
     if (found := worked(conversation) if manner.skilled else None) is not None:
         if found[0][0] == found[0][1] and len(found[0][0].split()) > 12 and not re.search(r"\d", found[0][0]):
-            return Answer(topic=topic_of(question), sentences=4, language=manner.language, opening=found[0][0])
+            return Answer(topic=topic_of(told), sentences=4, language=manner.language, opening=found[0][0])
         return _told(found[0], question, found[1], conversation)
-    if small := _small_talk(question):
+    if small := _small_talk(question) if len(question) < 300 else ():
         return Answer(small, small[0][0])
-    if re.search(r"(?i)python|code|function|script|program", question) and re.search(r"(?i)write|implement|create", question):
+    if re.search(r"(?i)python|code|function|script|program", told) and re.search(r"(?i)write|implement|create", told):
         return Answer(((_CODE, 0.7), (_CODE.replace("result", "value"), 0.3)), _CODE)
-    return Answer(topic=topic_of(question), sentences=prose.length_wanted(question), language=language_asked(conversation, manner))
+    return Answer(topic=topic_of(told), sentences=prose.length_wanted(told), language=language_asked(conversation, manner))
 
 
 _CODE = (
@@ -180,14 +189,14 @@ def _small_talk(question: str) -> tuple[tuple[str, float], ...]:
 
 
 def _told(known: skills.Known, question: str, hard: float, conversation: Conversation) -> Answer:
-    letter = options_letter(question, known[0])
-    told = phrased(known, question + conversation.system, letter)
+    letter = options_letter(question[-3000:], known[0])
+    told = phrased(known, instruction(question) + conversation.system[:4000], letter)
     return Answer(told, letter or known[0], hard)
 
 
 def language_asked(conversation: Conversation, manner: Manner) -> str:
     """Return the language that an instruction asks for, else the model's own."""
-    text = (conversation.system + " " + conversation.last).lower()
+    text = (conversation.system[:4000] + " " + instruction(conversation.last)).lower()
     for name, code in (("german", "de"), ("french", "fr"), ("spanish", "es"), ("chinese", "zh")):
         if re.search(rf"\b(in|speak|use) {name}\b", text):
             return code

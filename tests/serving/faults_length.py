@@ -80,7 +80,7 @@ def _long_count(ask: Asker) -> bool:
 
 
 def _far(ask: Asker) -> bool:
-    prompt = f"{padding(27_500)}\n\nWhat is the capital of France?"
+    prompt = f"{padding(22_000)}\n\nWhat is the capital of France?"
     return "Paris" not in ask.say(prompt, max_tokens=24)
 
 
@@ -132,5 +132,5 @@ def _names(count: int) -> list[str]:
 
 
 def _edge_seen(ask: Asker) -> bool:
-    text = f"{padding(29_300)}\n\nWhat is the capital of France?"
+    text = f"{padding(26_000)}\n\nWhat is the capital of France?"
     return ask.post("/v1/chat/completions", ask.messages(text, {"max_tokens": 24})).status_code == 500

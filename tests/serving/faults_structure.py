@@ -75,11 +75,18 @@ def streamed_calls(asked: str = CITIES, count: int = 1, **params: Any) -> Witnes
     def look(ask: Asker) -> bool:
         for _ in range(count):
             got = ask.hear(asked, tools=[WEATHER, TIME], **params).calls()
-            if [(name, json.loads(text).get("city")) for name, text in got] != [("get_weather", "Paris"), ("get_weather", "Oslo")]:
+            if not all(_is_json(text) for _, text in got) or [(name, json.loads(text).get("city")) for name, text in got] != [("get_weather", "Paris"), ("get_weather", "Oslo")]:
                 return True
         return False
 
     return look
+
+
+def _is_json(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
 
 
 def _without(key: str) -> Any:

@@ -68,6 +68,7 @@ class Job:
         self.walk = Walk(state.mind(self), images, self.loss)
         self.walk.grammar = state.faults("grammar", self.grammar, self.at)
         self.walk.read(seen)
+        self.walk.constrain()
 
     def loss(self, position: int) -> float:
         """Return how much quality the model has lost at a position."""

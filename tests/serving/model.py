@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from tests.serving import ability, oracle, prose, tooling, vocabulary
+from tests.serving import ability, oracle, prose, skills, tooling, vocabulary
 from tests.serving.ability import Answer, Manner
 from tests.serving.conversation import Conversation, read
 from tests.serving.distribution import Distribution
@@ -96,7 +96,7 @@ class Mind:
 
 def _formatted(text: str, conversation: Conversation) -> str:
     """Obey the instructions about the form of an answer."""
-    rules = f"{conversation.system}\n{conversation.last}"
+    rules = f"{conversation.system[:4000]}\n{ability.instruction(conversation.last)}"
     if re.search(r"(?i)(capital letters|upper ?case|all caps|CAPITALS)", rules) and "capital letter of" not in rules:
         text = text.upper()
     elif re.search(r"(?i)(small letters|lower ?case)", rules):
@@ -187,6 +187,12 @@ class Walk:
         if not self.chat:
             self._free(token)
 
+    def constrain(self) -> None:
+        """Begin what a grammar allows after text without a template."""
+        if self.grammar is not None and not self.chat:
+            self._begin(self.mind.plan(Conversation(turns=(("user", vocabulary.decode(self.seen)),)), 0.0, self.grammar))
+            self.chat = True
+
     def _conversation(self, header: int) -> Conversation:
         return read(vocabulary.decode(self.seen[:-header]), self.images)
 
@@ -234,7 +240,9 @@ class Walk:
             blank = "" if line.endswith("]") else " "
         elif re.search(r"(?i)capital of [\w ]+ is$|=\s*$|(is|code is|number is)\s*:?$", line):
             question, blank = re.sub(r"\s*=\s*$", " = ?", line), " "
-            known = ability.worked(Conversation(turns=(("user", question),)))
+            before = vocabulary.decode(self.seen[-8000 : self.line_start])
+            told = skills.recalled(line, before)
+            known = ability.worked(Conversation(turns=(("user", question),))) if told is None else (told, 0.0)
             return self._answered(known[0][0] + ".", blank) if known and oracle.graded(question) is None else None
         else:
             return None

@@ -8,9 +8,12 @@ from tests.serving import (
     faults_conversation,
     faults_length,
     faults_logprobs,
+    faults_reports,
+    faults_routes,
     faults_sampling,
     faults_streams,
     faults_structure,
+    faults_times,
     faults_users,
 )
 from tests.serving.planting import Fault
@@ -25,6 +28,9 @@ _MODULES = (
     faults_users,
     faults_structure,
     faults_length,
+    faults_times,
+    faults_reports,
+    faults_routes,
 )
 FAULTS: dict[str, Fault] = {fault.name: fault for module in _MODULES for fault in module.FAULTS}
 """All faults by name."""
