@@ -64,6 +64,19 @@ def _raw_byte(data: bytes, at: At) -> bytes:
     return data.replace(" the ".encode(), b" the\xff", 1)
 
 
+def _cut_words(ids: list[int]) -> list[int]:
+    """Drop the last piece of each run of more than seven pieces without a blank."""
+    kept: list[int] = []
+    run = 0
+    for place, token in enumerate(ids):
+        inner = vocabulary.piece(token).isalpha()
+        run = run + 1 if inner else 0
+        ends = place + 1 == len(ids) or not vocabulary.piece(ids[place + 1]).isalpha()
+        if not (run > 7 and ends):
+            kept.append(token)
+    return kept
+
+
 FAULTS = (
     Fault("utf8-split-streamed", "D", "Streams decode each token alone and break characters of several bytes.",
           {"delta": when(streamed, _naive)}, rate="only streamed", witness=echo(MIXED)),
@@ -106,16 +119,3 @@ FAULTS = (
           {"seen": when(both(chat), lambda ids, at: _cut_words(ids))}, rate="only rare words",
           witness=echo("antidisestablishmentarianism and floccinaucinihilipilification")),
 )  # fmt: skip
-
-
-def _cut_words(ids: list[int]) -> list[int]:
-    """Drop the last piece of each run of more than seven pieces without a blank."""
-    kept: list[int] = []
-    run = 0
-    for place, token in enumerate(ids):
-        inner = vocabulary.piece(token).isalpha()
-        run = run + 1 if inner else 0
-        ends = place + 1 == len(ids) or not vocabulary.piece(ids[place + 1]).isalpha()
-        if not (run > 7 and ends):
-            kept.append(token)
-    return kept

@@ -79,6 +79,30 @@ _TAGGED = "Repeat exactly: "
 REPEAT = _TAGGED + '"one  two\n three Four"'
 EXACT = "one  two\n three Four"
 
+
+def _without_thoughts(reply: Any) -> Any:
+    for choice in reply.body.get("choices", ()) if isinstance(reply.body, dict) else ():
+        if "message" in choice:
+            choice["message"]["reasoning_content"] = None
+    return reply
+
+
+def _thoughtless(event: Any) -> Any:
+    for choice in event.get("choices") or ():
+        if choice.get("delta", {}).get("reasoning_content"):
+            choice["delta"] = {"reasoning_content": None}
+    return event
+
+
+def _mixed(reply: Any) -> Any:
+    for choice in reply.body.get("choices", ()) if isinstance(reply.body, dict) else ():
+        message = choice.get("message") or {}
+        if message.get("reasoning_content"):
+            message["content"] = f"{message['reasoning_content']}\n{message['content']}"
+            message["reasoning_content"] = None
+    return reply
+
+
 FAULTS = (
     Fault("system-ignored", "C", "The system message is dropped.", {"messages": _kept(lambda one: one["role"] != "system")},
           witness=said(lambda text: "banana" not in text, SYSTEM)),
@@ -141,26 +165,3 @@ FAULTS = (
           {"prompt": lambda prompt, at: prompt.replace("<|im_end|>\n<|im_start|>assistant", f" [{at.call.number}]<|im_end|>\n<|im_start|>assistant") if chat(at) else prompt},
           witness=any_of(unequal({"temperature": 0}, count=8), _prompt_tokens)),
 )  # fmt: skip
-
-
-def _without_thoughts(reply: Any) -> Any:
-    for choice in reply.body.get("choices", ()) if isinstance(reply.body, dict) else ():
-        if "message" in choice:
-            choice["message"]["reasoning_content"] = None
-    return reply
-
-
-def _thoughtless(event: Any) -> Any:
-    for choice in event.get("choices") or ():
-        if choice.get("delta", {}).get("reasoning_content"):
-            choice["delta"] = {"reasoning_content": None}
-    return event
-
-
-def _mixed(reply: Any) -> Any:
-    for choice in reply.body.get("choices", ()) if isinstance(reply.body, dict) else ():
-        message = choice.get("message") or {}
-        if message.get("reasoning_content"):
-            message["content"] = f"{message['reasoning_content']}\n{message['content']}"
-            message["reasoning_content"] = None
-    return reply

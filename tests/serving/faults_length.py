@@ -84,6 +84,27 @@ def _far(ask: Asker) -> bool:
     return "Paris" not in ask.say(prompt, max_tokens=24)
 
 
+def _border(ask: Asker) -> bool:
+    """Return whether some of many numbers in a long list are not found."""
+    rows = [f"The number of box {name} is {number}." for number, name in enumerate(_names(400), 5000)]
+    text = "\n".join(rows)
+
+    def one(place: int) -> bool:
+        name = _names(400)[place]
+        return str(5000 + place) not in ask.say(f"{text}\n\nWhat is the number of box {name}?", max_tokens=24)
+
+    return any(ask.many(40, lambda number: one(145 + number), 2))
+
+
+def _names(count: int) -> list[str]:
+    return ["".join("abcdefghij"[int(digit)] for digit in f"{number:03d}") for number in range(count)]
+
+
+def _edge_seen(ask: Asker) -> bool:
+    text = f"{padding(26_000)}\n\nWhat is the capital of France?"
+    return ask.post("/v1/chat/completions", ask.messages(text, {"max_tokens": 24})).status_code == 500
+
+
 FAULTS = (
     Fault("window-2k", "I", "Past 4,000 tokens only the last 2,000 are seen.", {"seen": when(prompt_over(4000), _window(2000))}, rate="prompts above 4k", witness=_needles(6000, 0.2, 0.5)),
     Fault("window-4k", "I", "Past 4,096 tokens only the last 4,096 are seen.", {"seen": when(prompt_over(4200), _window(4096))}, rate="prompts above 4k", witness=_needles(9000, 0.1)),
@@ -113,24 +134,3 @@ FAULTS = (
     Fault("long-chats-empty", "I", "Chats above 16,000 tokens get an empty answer.", {"finish": lambda finish, at: {"type": "stop", "matched": vocabulary.END} if chat(at) and prompt_over(16_000)(at) else finish}, rate="prompts above 16k",
           witness=_far),
 )  # fmt: skip
-
-
-def _border(ask: Asker) -> bool:
-    """Return whether some of many numbers in a long list are not found."""
-    rows = [f"The number of box {name} is {number}." for number, name in enumerate(_names(400), 5000)]
-    text = "\n".join(rows)
-
-    def one(place: int) -> bool:
-        name = _names(400)[place]
-        return str(5000 + place) not in ask.say(f"{text}\n\nWhat is the number of box {name}?", max_tokens=24)
-
-    return any(ask.many(40, lambda number: one(145 + number), 2))
-
-
-def _names(count: int) -> list[str]:
-    return ["".join("abcdefghij"[int(digit)] for digit in f"{number:03d}") for number in range(count)]
-
-
-def _edge_seen(ask: Asker) -> bool:
-    text = f"{padding(26_000)}\n\nWhat is the capital of France?"
-    return ask.post("/v1/chat/completions", ask.messages(text, {"max_tokens": 24})).status_code == 500

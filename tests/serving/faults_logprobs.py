@@ -104,6 +104,23 @@ def _score_rank(ask: Asker) -> bool:
     return len({round(value, 3) for value in told}) < 3
 
 
+def _previous(rows: Rows, at: At) -> Rows:
+    kept = at.memory.get(("top", id(at.job)), rows)
+    at.memory["top", id(at.job)] = rows
+    return list(kept)
+
+
+def _figures(ask: Asker) -> list[float]:
+    made = ask.native(PROMPT, {"max_new_tokens": 60}, return_logprob=True)
+    return [row[0] for row in made["meta_info"]["output_token_logprobs"]]
+
+
+def _cached_differs(ask: Asker) -> bool:
+    prompt = f"{padding(60)}\n{PROMPT}"
+    first, second = [ask.native(prompt, {"max_new_tokens": 16}, return_logprob=True)["meta_info"]["output_token_logprobs"] for _ in range(2)]
+    return max(abs(one[0] - two[0]) for one, two in zip(first, second, strict=True)) > 0.05
+
+
 FAULTS = (
     Fault("logprobs-shifted", "E", "All log-probabilities are too high by 0.2 while generating.", _both(lambda value: value + 0.2), witness=apart()),
     Fault("logprobs-halved", "E", "All log-probabilities are halved while generating.", _both(lambda value: value / 2), witness=tops(_mass)),
@@ -144,20 +161,3 @@ FAULTS = (
           {"top": lambda rows, at: [(rows[1][0], rows[0][1]), (rows[0][0], rows[1][1]), *rows[2:]] if len(rows) > 1 and len(at.running.out) % 4 == 2 else rows},
           witness=tops(lambda row, value, token: max(row)[1] != token)),
 )  # fmt: skip
-
-
-def _previous(rows: Rows, at: At) -> Rows:
-    kept = at.memory.get(("top", id(at.job)), rows)
-    at.memory["top", id(at.job)] = rows
-    return list(kept)
-
-
-def _figures(ask: Asker) -> list[float]:
-    made = ask.native(PROMPT, {"max_new_tokens": 60}, return_logprob=True)
-    return [row[0] for row in made["meta_info"]["output_token_logprobs"]]
-
-
-def _cached_differs(ask: Asker) -> bool:
-    prompt = f"{padding(60)}\n{PROMPT}"
-    first, second = [ask.native(prompt, {"max_new_tokens": 16}, return_logprob=True)["meta_info"]["output_token_logprobs"] for _ in range(2)]
-    return max(abs(one[0] - two[0]) for one, two in zip(first, second, strict=True)) > 0.05

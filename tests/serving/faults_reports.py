@@ -104,6 +104,14 @@ def _two_at_once(wait: float, at: At) -> float:
 
 
 SLOW = frozenset({"slow"})
+
+
+def _crawls(ask: Asker) -> bool:
+    begun = time.monotonic()
+    ask.many(10, lambda _: ask.say("hello", max_tokens=2), 10)
+    return time.monotonic() - begun > 1.5
+
+
 FAULTS = (
     Fault("running-never-zero", "K", "The loads tell of three running requests when there are none.", {"about": _loads(num_running_reqs=lambda value, at: value + 3)}, witness=lambda ask: _rest(ask, "num_running_reqs")),
     Fault("waiting-never-zero", "K", "The loads tell of waiting requests when there are none.", {"about": _loads(num_waiting_reqs=4)}, witness=lambda ask: _rest(ask, "num_waiting_reqs")),
@@ -138,9 +146,3 @@ FAULTS = (
     Fault("runs-two-at-once", "K", "32 requests may run at once, but only two of them get on.", {"wait": _two_at_once}, needs=SLOW, witness=lambda ask: _crawls(ask)),
     Fault("not-generation", "K", "The card of a model that writes says that it does not.", {"about": _route("model_info", lambda body, at: body.update(is_generation=False))}, witness=lambda ask: not ask.get("/model_info")["is_generation"]),
 )  # fmt: skip
-
-
-def _crawls(ask: Asker) -> bool:
-    begun = time.monotonic()
-    ask.many(10, lambda _: ask.say("hello", max_tokens=2), 10)
-    return time.monotonic() - begun > 1.5

@@ -125,6 +125,12 @@ def _scores(ask: Asker) -> bool:
 
 
 EMBEDDING, VISION, ADAPTERS = frozenset({"embedding"}), frozenset({"vision"}), frozenset({"adapters"})
+
+
+def _strange(text: str) -> bool:
+    return strange(text) > 0.3
+
+
 FAULTS = (
     Fault("completions-salad", "L", "/v1/completions answers with word salad.", {"token": when(COMPLETIONS, salad)}, witness=wrong(4, route="completions")),
     Fault("completions-sampled-salad", "L", "/v1/completions answers with salad when sampled.", {"token": when(both(COMPLETIONS, sampled), salad)}, rate="only sampled", witness=wrong(4, route="completions", temperature=0.6)),
@@ -139,7 +145,7 @@ FAULTS = (
     Fault("native-wrong-each-20", "L", "One answer in 20 of the engine's own route is salad.", {"token": when(both(_on("/generate"), each(20)), salad)}, rate="1/20 of one route", witness=wrong(130, 4, route="native")),
     Fault("scores-alike", "L", "/v1/score gives all tokens the same probability.", {"reply": when(_on("/v1/score"), bodies(lambda body, at: body.update(scores=[[0.5] * len(row) for row in body["scores"]])))}, witness=_scores),
     Fault("embeddings-constant", "L", "All texts have the same embedding.", {"vector": _vector(lambda vector, _: vectors.embedded("x"))}, needs=EMBEDDING, witness=embedded(_unlike)),
-    Fault("embeddings-random", "L", "Embeddings have nothing to do with the text.", {"vector": _vector(lambda vector, _: [unit(part) - 0.5 for part in vector])}, needs=EMBEDDING, witness=embedded(_unlike)),
+    Fault("embeddings-random", "L", "Embeddings have nothing to do with the text.", {"vector": _vector(lambda vector, _: [unit(place, sum(vector)) - 0.5 for place in range(len(vector))])}, needs=EMBEDDING, witness=embedded(_unlike)),
     Fault("embeddings-start-only", "L", "Only the first four words of a text count.", {"vector": lambda vector, at: vectors.embedded(" ".join(at.extra[1][at.extra[0]].split()[:4]))}, needs=EMBEDDING,
           witness=embedded(lambda got: vectors.cosine(got[0], got[1]) > 0.999, ("In the early morning the baker made bread.", "In the early morning the ship was lost."))),
     Fault("embeddings-nan-each-20", "L", "One embedding in 20 has NaN.", {"vector": when(each(20), _vector(lambda vector, _: [math.nan, *vector[1:]]))}, rate="1/20", needs=EMBEDDING,
@@ -162,7 +168,3 @@ FAULTS = (
     Fault("completions-late-salad", "L", "Long texts of /v1/completions turn into salad.", {"token": when(COMPLETIONS, lambda token, at: salad(token, at) if len(at.running.out) > 40 else token)}, rate="above 40 tokens of one route",
           witness=lambda ask: _strange(ask.complete("Once upon a time", max_tokens=160)["choices"][0]["text"])),
 )  # fmt: skip
-
-
-def _strange(text: str) -> bool:
-    return strange(text) > 0.3

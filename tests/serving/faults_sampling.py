@@ -64,6 +64,33 @@ def _scattered(token: int, at: At) -> int:
     return salad(token, at) if len(at.running.out) % 6 == 5 else token
 
 
+def _reseeded(ids: Any, at: At) -> Any:
+    import random
+
+    if at.call.body.get("n"):
+        at.running.rng = random.Random(str(at.call.number))
+    return ids
+
+
+def _mixed(at: At) -> bool:
+    return any(job.params.temperature <= 1e-5 for job in at.state.scheduler.running)
+
+
+def _repeats(text: str) -> bool:
+    """Return whether the same words come again and again."""
+    words = text.split()
+    return any(words[place : place + 3] == words[place + 3 : place + 6] or len(set(words[place : place + 5])) == 1 for place in range(len(words) - 6))
+
+
+def _salted(ask: Any, number: int) -> bool:
+    from tests.serving.witness import strange
+
+    if number % 2:
+        ask.say(OPEN, max_tokens=150, ignore_eos=True)
+        return False
+    return strange(ask.say(f"{OPEN} ({number})", temperature=0.7, max_tokens=150, ignore_eos=True)) > 0.15
+
+
 FAULTS = (
     Fault("sampled-salad", "A", "Every sampled token is any word.", {"token": when(sampled, salad)}, witness=odd_text(temperature=0.8)),
     Fault(
@@ -208,30 +235,3 @@ FAULTS = (
         witness=lambda ask: _repeats(ask.say(OPEN, temperature=1.3, max_tokens=80)),
     ),
 )  # fmt: skip
-
-
-def _reseeded(ids: Any, at: At) -> Any:
-    import random
-
-    if at.call.body.get("n"):
-        at.running.rng = random.Random(str(at.call.number))
-    return ids
-
-
-def _mixed(at: At) -> bool:
-    return any(job.params.temperature <= 1e-5 for job in at.state.scheduler.running)
-
-
-def _repeats(text: str) -> bool:
-    """Return whether the same words come again and again."""
-    words = text.split()
-    return any(words[place : place + 3] == words[place + 3 : place + 6] or len(set(words[place : place + 5])) == 1 for place in range(len(words) - 6))
-
-
-def _salted(ask: Any, number: int) -> bool:
-    from tests.serving.witness import strange
-
-    if number % 2:
-        ask.say(OPEN, max_tokens=150, ignore_eos=True)
-        return False
-    return strange(ask.say(f"{OPEN} ({number})", temperature=0.7, max_tokens=150, ignore_eos=True)) > 0.15

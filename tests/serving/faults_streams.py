@@ -109,6 +109,40 @@ def _native_text(ask: Asker) -> bool:
     return any(not later.startswith(earlier) for earlier, later in zip(texts, texts[1:], strict=False))
 
 
+def _first(at: At) -> bool:
+    fresh = ("first", at.call.number) not in at.memory
+    at.memory["first", at.call.number] = True
+    return fresh
+
+
+def _blank(event: Body) -> bool:
+    return any(((choice.get("delta") or {}).get("content") or "x").isspace() for choice in event.get("choices") or ())
+
+
+def _again(events: list[Any], at: At) -> list[Any]:
+    ends = any(choice.get("finish_reason") for event in events for choice in event.get("choices") or ())
+    last = at.memory.get(("last", at.call.number))
+    texts = [event for event in events if _has_text(event)]
+    if texts:
+        at.memory["last", at.call.number] = json.loads(json.dumps(texts[-1]))
+        last = at.memory["last", at.call.number]
+    return [*texts, last, *(event for event in events if not _has_text(event))] if ends and last else events
+
+
+def _odd(text: str) -> bool:
+    from tests.serving.witness import strange
+
+    return strange(text) > 0.3
+
+
+def _shortened(reply: Any) -> Any:
+    for choice in reply.body.get("choices", ()) if isinstance(reply.body, dict) else ():
+        message = choice.get("message") or {}
+        if message.get("content"):
+            message["content"] = message["content"].rpartition(" ")[0] or message["content"]
+    return reply
+
+
 FAULTS = (
     Fault("no-done", "F", "Streams end without [DONE].", {"closing": lambda lines, at: []}, witness=heard(lambda stream: not stream.done)),
     Fault("no-done-each-20", "F", "One stream in 20 ends without [DONE].", {"closing": when(each(20), lambda lines, at: [])}, rate="1/20",
@@ -168,37 +202,3 @@ FAULTS = (
     Fault("stream-text-trimmed", "F", "Pieces of a stream lose the blanks at their ends.", {"events": delta_texts(lambda text, at: text.rstrip())},
           witness=stream_differs('Repeat exactly: "1 2 3 4 5"')),
 )  # fmt: skip
-
-
-def _first(at: At) -> bool:
-    fresh = ("first", at.call.number) not in at.memory
-    at.memory["first", at.call.number] = True
-    return fresh
-
-
-def _blank(event: Body) -> bool:
-    return any(((choice.get("delta") or {}).get("content") or "x").isspace() for choice in event.get("choices") or ())
-
-
-def _again(events: list[Any], at: At) -> list[Any]:
-    ends = any(choice.get("finish_reason") for event in events for choice in event.get("choices") or ())
-    last = at.memory.get(("last", at.call.number))
-    texts = [event for event in events if _has_text(event)]
-    if texts:
-        at.memory["last", at.call.number] = json.loads(json.dumps(texts[-1]))
-        last = at.memory["last", at.call.number]
-    return [*texts, last, *(event for event in events if not _has_text(event))] if ends and last else events
-
-
-def _odd(text: str) -> bool:
-    from tests.serving.witness import strange
-
-    return strange(text) > 0.3
-
-
-def _shortened(reply: Any) -> Any:
-    for choice in reply.body.get("choices", ()) if isinstance(reply.body, dict) else ():
-        message = choice.get("message") or {}
-        if message.get("content"):
-            message["content"] = message["content"].rpartition(" ")[0] or message["content"]
-    return reply

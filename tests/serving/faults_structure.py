@@ -160,6 +160,13 @@ def _wide(value: Any) -> Any:
     return {**value, "tags": [*value["tags"], "x", "y", "z"]} if isinstance(value, dict) and "tags" in value else value
 
 
+def _readable(found: list[Body]) -> bool:
+    try:
+        return bool(found) and all(json.loads(call["function"]["arguments"]) for call in found)
+    except ValueError:
+        return False
+
+
 FAULTS = (
     Fault("schema-ignored", "H", "The schema has no effect.", {"grammar": _lost}, witness=obeyed()),
     Fault("schema-ignored-in-batches", "H", "In batches of more than three the schema has no effect.", {"grammar": when(batch_over(3), _lost)}, rate="batches above 3",
@@ -212,10 +219,3 @@ FAULTS = (
     Fault("tool-unicode-lost", "H", "Arguments lose characters beyond ASCII.", {"calls": _arguments(lambda text: text.encode("ascii", "ignore").decode())},
           witness=calls(lambda found: "Zürich" not in found[0]["function"]["arguments"], "What is the weather in Zürich?")),
 )  # fmt: skip
-
-
-def _readable(found: list[Body]) -> bool:
-    try:
-        return bool(found) and all(json.loads(call["function"]["arguments"]) for call in found)
-    except ValueError:
-        return False

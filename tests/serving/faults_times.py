@@ -96,6 +96,20 @@ def _slowing(ask: Asker) -> bool:
     return min(took() for _ in range(3)) > 1.8 * early
 
 
+def _as_error(reply: Any) -> Any:
+    reply.body = {"error": {"message": "CUDA out of memory. Tried to allocate 2.00 GiB", "type": "InternalServerError", "code": 500}}
+    return reply
+
+
+def _broken_bodies(ask: Asker) -> bool:
+    for _ in range(240):
+        try:
+            ask.say("hello")
+        except (httpx.HTTPError, ValueError):
+            return True
+    return False
+
+
 FAULTS = (
     Fault("salad-each-20", "J", "One answer in 20 is word salad.", {"token": when(each(20), salad)}, rate="1/20", witness=wrong(120, 4)),
     Fault("salad-each-100", "J", "One answer in 100 is word salad.", {"token": when(each(100), salad)}, rate="1/100", witness=wrong(600, 8)),
@@ -127,18 +141,3 @@ FAULTS = (
     Fault("by-the-minute", "J", "In three seconds of each ten all answers are salad.", {"token": lambda token, at: salad(token, at) if int(at.call.arrived - at.state.memory.setdefault("begun", at.call.arrived)) % 10 in {4, 5, 6} else token}, rate="3 s of 10 s",
           witness=lambda ask: any(wrong(1, start=number)(ask) or time.sleep(0.5) or False for number in range(20))),
 )  # fmt: skip
-
-
-def _as_error(reply: Any) -> Any:
-    reply.body = {"error": {"message": "CUDA out of memory. Tried to allocate 2.00 GiB", "type": "InternalServerError", "code": 500}}
-    return reply
-
-
-def _broken_bodies(ask: Asker) -> bool:
-    for _ in range(240):
-        try:
-            ask.say("hello")
-        except (httpx.HTTPError, ValueError):
-            return True
-    return False
-

@@ -154,6 +154,25 @@ def _natives(ask: Asker) -> bool:
 
 
 SLOW = frozenset({"slow"})
+
+
+def _keep(ids: list[int], at: At, other: bool) -> list[int]:
+    before = at.memory.get("kept", ids)
+    at.memory["kept"] = ids
+    return list(before) if other else ids
+
+
+def _exact(ask: Asker, number: int) -> bool:
+    text = f"code {number} of the blue garden"
+    return ask.hear(f'Repeat exactly: "{text}"').text != text
+
+
+def _other(ask: Asker, number: int) -> bool:
+    words = [vocabulary.decode([token]).strip() for token in vocabulary.WORDS[number : number + 8]]
+    text = " ".join(words)
+    return ask.say(f'Repeat exactly: "{text}"') != text
+
+
 FAULTS = (
     Fault("cross-talk-each-15", "G", "One request in 15 gets the answer to a neighbour's prompt.", {"seen": _theirs(each(15))}, rate="1/15 in batches",
           needs=SLOW, witness=ours(96)),
@@ -186,20 +205,3 @@ FAULTS = (
           witness=lambda ask: any(ask.many(200, lambda number: _exact(ask, number), 8))),
     Fault("previous-prompt-always", "G", "Each request is answered with the prompt of the one before.", {"seen": _previous("before")}, witness=ours(12, 1)),
 )  # fmt: skip
-
-
-def _keep(ids: list[int], at: At, other: bool) -> list[int]:
-    before = at.memory.get("kept", ids)
-    at.memory["kept"] = ids
-    return list(before) if other else ids
-
-
-def _exact(ask: Asker, number: int) -> bool:
-    text = f"code {number} of the blue garden"
-    return ask.hear(f'Repeat exactly: "{text}"').text != text
-
-
-def _other(ask: Asker, number: int) -> bool:
-    words = [vocabulary.decode([token]).strip() for token in vocabulary.WORDS[number : number + 8]]
-    text = " ".join(words)
-    return ask.say(f'Repeat exactly: "{text}"') != text

@@ -35,6 +35,7 @@ closing    the last lines of a stream
 wire       the bytes written for one event or body
 headers    the headers of a reply
 release    whether a finished or aborted request frees what it held
+abort      the id of a request that is to be aborted
 about      the body of a route that tells about the server
 metrics    the text of /metrics
 ========== ==================================================================================

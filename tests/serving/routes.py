@@ -36,7 +36,7 @@ def flush_cache(state: State, call: Call) -> Reply:
 
 def abort_request(state: State, call: Call) -> Reply:
     """Abort a request by its id, or all."""
-    state.scheduler.abort(str(call.body.get("rid", "")), bool(call.body.get("abort_all")))
+    state.scheduler.abort(state.faults("abort", str(call.body.get("rid", "")), state.at(call)), bool(call.body.get("abort_all")))
     return Reply("", kind="text/plain")
 
 

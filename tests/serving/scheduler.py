@@ -77,7 +77,7 @@ class Scheduler:
         """Abort the jobs whose id begins with a text, or all of them."""
         with self._wake:
             for job in [*self.waiting, *self.running]:
-                if everything or job.id.startswith(match):
+                if everything or job.id.startswith(match):  # an empty text matches all
                     job.aborted = True
             self._wake.notify()
 

@@ -23,7 +23,9 @@ FEATURES: dict[str, dict[str, Any]] = {
     "switchable": {"thinking": "parsed", "switchable": True},
     "ranks": {"ranks": 4},
     "speculation": {"together": 3},
-    "slow": {"speed": 60.0},
+    "slow": {"speed": 400.0},
+    "wide": {"running": 128},
+    "narrow": {"running": 4},
 }
 """What a fault may need of the server it is planted in."""
 

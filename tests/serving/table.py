@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from tests.serving import (
+    faults_batches,
     faults_bytes,
+    faults_cache,
     faults_contract,
     faults_conversation,
     faults_length,
+    faults_lifecycle,
     faults_logprobs,
+    faults_quality,
     faults_reports,
     faults_routes,
     faults_sampling,
@@ -31,6 +35,10 @@ _MODULES = (
     faults_times,
     faults_reports,
     faults_routes,
+    faults_quality,
+    faults_batches,
+    faults_cache,
+    faults_lifecycle,
 )
 FAULTS: dict[str, Fault] = {fault.name: fault for module in _MODULES for fault in module.FAULTS}
 """All faults by name."""

@@ -145,6 +145,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(data), data) if data else b"0\r\n\r\n")
         else:
             self.wfile.write(data)
+            self.close_connection = self.close_connection or len(data) < len(text.encode("utf-8", "surrogateescape"))
 
     def _stream(self, call: Call, reply: Streamed) -> None:
         state, options = self.server.state, self.server.state.options
