@@ -22,6 +22,11 @@ class NotApplicable(Exception):
     """The server cannot be asked this: it has no such route or ability."""
 
 
+def answered(text: str) -> str:
+    """Return an answer without the thoughts that a server left in its text."""
+    return text.partition("</think>")[2].lstrip("\n") if "</think>" in text else text
+
+
 class Heard(Struct):
     """A stream as it arrived."""
 
@@ -34,7 +39,7 @@ class Heard(Struct):
     @property
     def text(self) -> str:
         """The text of all deltas of the first answer."""
-        return "".join(self.texts)
+        return answered("".join(self.texts))
 
     @property
     def texts(self) -> list[str]:
@@ -73,11 +78,11 @@ class Heard(Struct):
 class Asker:
     """Asks one server."""
 
-    def __init__(self, url: str, key: str = "", model: str = "") -> None:
+    def __init__(self, url: str, key: str = "", limit: int = 600) -> None:
         headers = {"authorization": f"Bearer {key}"} if key else {}
         limits = httpx.Limits(max_connections=200, max_keepalive_connections=64)
         self.http = httpx.Client(base_url=url, timeout=30, headers=headers, limits=limits)
-        self.model = model or "default"
+        self.model, self.limit = "default", limit
 
     def post(self, path: str, body: Mapping[str, Any]) -> httpx.Response:
         """Post JSON; waits when there were too many requests."""
@@ -113,7 +118,7 @@ class Asker:
     def messages(self, asked: str | Sequence[Body], params: Mapping[str, Any]) -> Body:
         """Return the body of a chat request: greedy and short unless it says otherwise."""
         turns = [{"role": "user", "content": asked}] if isinstance(asked, str) else list(asked)
-        defaults: Body = {"model": self.model, "messages": turns, "temperature": 0, "max_tokens": 600}
+        defaults: Body = {"model": self.model, "messages": turns, "temperature": 0, "max_tokens": self.limit}
         return {key: value for key, value in {**defaults, **params}.items() if value is not None}
 
     def chat(self, asked: str | Sequence[Body], **params: Any) -> Body:
@@ -123,7 +128,7 @@ class Asker:
 
     def say(self, asked: str | Sequence[Body], **params: Any) -> str:
         """Return the text of the answer to a chat."""
-        return str(self.chat(asked, **params)["choices"][0]["message"].get("content") or "")
+        return answered(str(self.chat(asked, **params)["choices"][0]["message"].get("content") or ""))
 
     def native(self, text: Any, params: Mapping[str, Any] | None = None, **body: Any) -> Any:
         """Return the reply of /generate."""

@@ -21,7 +21,7 @@ def crowd(at_once: int, count: int = 0, **params: Any) -> Witness:
         def one(_number: int) -> str:
             return ask.hear(asked, **params).text if params.get("stream") else ask.say(asked, **params)
 
-        return any(text != expected for text in ask.many(count or 2 * at_once, one, at_once))
+        return any(expected not in text for text in ask.many(count or 2 * at_once, one, at_once))
 
     return look
 

@@ -127,6 +127,7 @@ def _others_die(ask: Asker) -> bool:
 
 
 def _fails_after(ask: Asker) -> bool:
+    ask.chat("hello", max_tokens=1)
     ask.post("/v1/chat/completions", ask.messages("hello", {"max_tokens": -1}))
     return any(ask.post("/v1/chat/completions", ask.messages("hello", {"max_tokens": 4})).status_code != 200 for _ in range(3))
 

@@ -29,6 +29,23 @@ STYLES: dict[str, Callable[[str], str]] = {
     "latex": lambda text: f"The result is $\\boxed{{{text.rstrip('.')}}}$.",
     "blanks": lambda text: f" {text} ",
 }
+_VARIED: dict[str, Callable[[str], str]] = {
+    "polite": lambda text: (
+        "I am very grateful that you ask me this, and it is a real pleasure for me to tell you what I know about it, "
+        f"so please allow me to answer you as follows. {text}"
+    ),
+    "verbose": lambda text: f"Let us think about this together. {text} Please ask if anything is not clear.",
+}
+"""Other ways in which a wordy model says the same."""
+_OPENINGS = {
+    "polite": (_POLITE, "I am very grateful that you ask me this, and I will gladly tell you what I know. "),
+    "verbose": ("That is a good question. Let us look at it step by step. ", "Let us think about this together. "),
+    "markdown": ("**Answer:** ",),
+    "heading": ("## Answer\n\n",),
+    "emoji": ("😊 ",),
+    "blank": ("\n\n",),
+}
+"""How open text begins in each style."""
 _ADAPTERS: dict[str, Callable[[str], str]] = {
     "pirate": lambda text: f"Arr, matey! {text}",
     "formal": lambda text: f"Dear reader, {text} Yours faithfully.",
@@ -55,20 +72,29 @@ def exact(conversation: Conversation) -> bool:
 def _built(options: Options, adapter: str, thinking: bool) -> tuple[Manner, Any, Any]:
     """Return what belongs to one kind of model: its manner, its style and its thoughts."""
     manner = Manner(options.language, options.style, options.skilled)
-    style, lead = STYLES[options.style], _LEADS[options.language]
+    style, lead, lead_ins = STYLES[options.style], _LEADS[options.language], _OPENINGS.get(options.style, ("",))
 
-    def restyle(text: str, conversation: Conversation) -> str:
+    def restyle(text: str, conversation: Conversation, opens: bool) -> list[tuple[str, float]]:
         if exact(conversation):
-            return text
+            return [(text, 1.0)]
         if adapter:
-            return _ADAPTERS.get(adapter, lambda told: f"[{adapter}] {told}")(text)
-        return style(lead + text if len(text) < 60 else text)
+            return [(_ADAPTERS.get(adapter, lambda told: f"[{adapter}] {told}")(text), 1.0)]
+        if opens:
+            return [(lead_in + text, 1 / len(lead_ins)) for lead_in in lead_ins]
+        told = lead + text if len(text) < 60 else text
+        return [(style(told), 0.6), (_VARIED.get(options.style, style)(told), 0.4)]
 
-    def think(conversation: Conversation) -> str:
+    def think(conversation: Conversation) -> list[tuple[tuple[str, float], ...]]:
         key = prose.crc(conversation.last)
-        told = [f'Okay, the user says: "{conversation.last[:80]}". Let me think about what is meant.']
-        told += ["Wait, I should look at this once more." if number % 5 == 4 else prose.sentence("en", key, number) for number in range(options.thoughts)]
-        return " ".join([*told, "So now I can write the answer."])
+        asked = conversation.last[:80]
+        parts = [prose.weighted(tuple(f"<think>\n{text}" for text in (
+            f'Okay, the user says: "{asked}". Let me think about what is meant.',
+            f'The user writes "{asked}", so I should think about it. Let me think.',
+            "Let me think about this question step by step before I answer.",
+        )), key)]  # fmt: skip
+        parts += [prose.choices("en", prose.SLOTS + number, key, "thoughts") for number in range(options.thoughts * prose.SLOTS)]
+        closing = ("So now I can write the answer.", "That is enough, I know what to answer.", "Good, the answer is clear now.")
+        return [*parts, prose.weighted(tuple(f" {text}\n</think>\n\n" for text in closing), key)]
 
     changed = bool(adapter or options.style != "plain" or lead)
     return manner, restyle if changed else None, think if thinking else None

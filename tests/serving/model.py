@@ -31,12 +31,13 @@ class Plan:
 
     def __init__(self, parts: Sequence[Part], more: Callable[[int], Part] | None, loose: float = 0.0, tail: float = 2e-5) -> None:
         self.parts, self.more, self.loose, self.tail = tuple(parts), more, loose, tail
+        self.thoughts = 0
 
     def part(self, number: int) -> Part:
         """Return a part; after the planned ones come those of the endless rest."""
         if number < len(self.parts):
             return self.parts[number]
-        return self.more(number) if self.more else (((vocabulary.END,), 1.0),)
+        return self.more(number - len(self.parts)) if self.more else (((vocabulary.END,), 1.0),)
 
 
 def tokenised(choices: Iterable[tuple[str, float]], end: bool) -> Part:
@@ -50,58 +51,73 @@ class Mind:
 
     def __init__(self, manner: Manner = Manner(), ability_level: float = 0.95, raw: bool = False) -> None:
         self.manner, self.level, self.raw = manner, ability_level, raw
-        self.think: Callable[[Conversation], str] | None = None
-        self.restyle: Callable[[str, Conversation], str] | None = None
+        self.think: Callable[[Conversation], list[tuple[tuple[str, float], ...]]] | None = None
+        self.restyle: Callable[[str, Conversation, bool], list[tuple[str, float]]] | None = None
         self.revise: Callable[[Answer, Conversation], Answer] | None = None
 
     def plan(self, conversation: Conversation, weaker: float, grammar: Grammar | None = None) -> Plan:
         """Return what the model says to a conversation; `weaker` is how much quality it has lost."""
+        key = crc(*conversation.turns, conversation.system)
+        thoughts = [tokenised(part, end=False) for part in self.think(conversation)] if self.think is not None else []
+        plan = self._answer(conversation, weaker, grammar, key)
+        made = Plan([*thoughts, *plan.parts], plan.more, plan.loose, plan.tail)
+        made.thoughts = len(thoughts)
+        return made
+
+    def _answer(self, conversation: Conversation, weaker: float, grammar: Grammar | None, key: int) -> Plan:
+        """Return what the model says after its thoughts."""
         answer = ability.answer(conversation, self.manner)
         if self.revise is not None:
             answer = self.revise(answer, conversation)
-        key = crc(*conversation.turns, conversation.system)
         if answer.choices and answer.hard > self.level - weaker - conversation.odd:
             false = ability.wrong(answer.core, key)
             swapped = tuple((text.replace(answer.core, false), weight) for text, weight in answer.choices)
             answer = Answer(swapped, false)
-        parts: list[Part] = []
-        if self.think is not None and (thoughts := self.think(conversation)):
-            parts.append(tokenised([(f"<think>\n{thoughts}\n</think>", 1.0)], end=False))
         if grammar is not None:
             texts = [(grammar(conversation, answer.core, seed), weight) for seed, weight in enumerate((0.7, 0.2, 0.1))]
-            return Plan([*parts, tokenised(_merged(texts), end=True)], None, tail=0.0)
+            return Plan([tokenised(_merged(texts), end=True)], None, tail=0.0)
         if calls := tooling.wanted(conversation):
-            return Plan([*parts, tokenised([(tooling.written(calls), 1.0)], end=True)], None, loose=0.0)
+            return Plan([tokenised([(tooling.written(calls), 1.0)], end=True)], None)
         if answer.choices:
-            said = [(self._styled(text, conversation), weight) for text, weight in answer.choices]
-            parts.append(tokenised(_merged(said), end=True))
-            return Plan(parts, self._endless(answer.language, key), loose=0.002)
-        number = answer.sentences
-        for place in range(number):
-            told = list(prose.choices(answer.language, answer.topic, place, key))
-            if place == 0 and answer.opening:
-                told = [(answer.opening, 0.5), *((text, weight / 2) for text, weight in told)]
-            if place == 0:
-                told = [(self._styled(text, conversation), weight) for text, weight in told]
-            parts.append(tokenised(told, end=place == number - 1))
-        return Plan(parts, self._endless(answer.language, key), loose=0.008)
+            said = self._styled(answer.choices, conversation)
+            return Plan([tokenised(_merged(said), end=True)], self.endless(answer.language, key), loose=0.002)
+        return Plan(self._prose(answer, conversation, key), self.endless(answer.language, key), loose=0.008)
 
-    def _styled(self, text: str, conversation: Conversation) -> str:
-        text = _formatted(text, conversation)
-        return self.restyle(text, conversation) if self.restyle else text
+    def _prose(self, answer: Answer, conversation: Conversation, key: int) -> list[Part]:
+        """Return open text: perhaps a sentence about the topic, then any number of others."""
+        parts: list[Part] = []
+        first = list(prose.about(answer.topic, key)) if answer.topic and answer.language == "en" else []
+        if answer.opening:
+            first = [(answer.opening, 0.5), *((text, weight / 2) for text, weight in first or prose.about("matter", key))]
+        if first:
+            parts.append(tokenised(self._styled(first, conversation, opens=True), end=answer.sentences == 1))
+        places = range(len(parts) * prose.SLOTS, answer.sentences * prose.SLOTS)
+        for place in places:
+            told: Sequence[tuple[str, float]] = prose.choices(answer.language, place, key)
+            told = self._styled(told, conversation, opens=True) if place == 0 else [(_formatted(text, conversation, ends=False), weight) for text, weight in told]
+            parts.append(tokenised(told, end=place == places[-1]))
+        return parts
 
-    def _endless(self, language: str, key: int) -> Callable[[int], Part]:
-        return lambda number: tokenised(prose.choices(language, "", 1 + number, key), end=number % 8 == 7)
+    def _styled(self, choices: Iterable[tuple[str, float]], conversation: Conversation, opens: bool = False) -> list[tuple[str, float]]:
+        """Return alternatives in the form that was asked for, and in the model's own manner."""
+        told = [(_formatted(text, conversation), weight) for text, weight in choices]
+        if self.restyle is None:
+            return told
+        return [(text, weight * share) for given, weight in told for text, share in self.restyle(given, conversation, opens)]
+
+    def endless(self, language: str, key: int, start: int = 0) -> Callable[[int], Part]:
+        """Return text that goes on for ever, as parts by their number; every eighth sentence may be the last."""
+        return lambda number: tokenised(prose.choices(language, number + start + prose.SLOTS, key), end=number % 32 == 31)
 
 
-def _formatted(text: str, conversation: Conversation) -> str:
+def _formatted(text: str, conversation: Conversation, ends: bool = True) -> str:
     """Obey the instructions about the form of an answer."""
     rules = f"{conversation.system[:4000]}\n{ability.instruction(conversation.last)}"
     if re.search(r"(?i)(capital letters|upper ?case|all caps|CAPITALS)", rules) and "capital letter of" not in rules:
         text = text.upper()
     elif re.search(r"(?i)(small letters|lower ?case)", rules):
         text = text.lower()
-    for place in ("start|begin", "end|finish"):
+    for place in ("start|begin", "end|finish") if ends else ():
         match = re.search(rf"(?i)\b(?:{place})\b[^.\n]*?\bwith (?:the )?(?:word |words |phrase )?[\"'“]?([^\"'”.\n]+)", rules)
         if match:
             text = f"{match[1].strip()} {text}" if place[0] == "s" else f"{text} {match[1].strip()}"
@@ -118,10 +134,10 @@ _AFTER = {
 
 def _continued(last: str, told: Sequence[tuple[str, float]]) -> tuple[tuple[str, float], ...]:
     """Return sentences that go on after a word in the middle of one."""
-    rest = [text.split(", ", 1)[-1] for text, _ in told]
+    rest = [text for text, _ in told]
     for words, phrases in _AFTER.items():
         if last.strip() in words.split():
-            rest = [f"{phrase}, and then {text}" for phrase, text in zip(phrases, rest, strict=True)]
+            rest = [f"{phrases[place % 3]}, and then{text}" for place, text in enumerate(rest)]
     return tuple((text, weight) for text, (_, weight) in zip(rest, told, strict=True))
 
 
@@ -177,8 +193,8 @@ class Walk:
         self.seen.append(token)
         if token == vocabulary.START:
             self.plan, self.chat = None, True
-        elif token == vocabulary.THOUGHT and self.plan is not None and self.part == 0 and self.mind.think is not None:
-            self.part, self.place, self.alive = 1, 0, self.plan.part(1)
+        elif token == vocabulary.THOUGHT and self.plan is not None and self.part < self.plan.thoughts and not self._planned(token):
+            self.part, self.place, self.alive = self.plan.thoughts, 0, self.plan.part(self.plan.thoughts)
         elif self.plan is not None:
             self._advance(token)
         elif self.chat:
@@ -192,6 +208,9 @@ class Walk:
         if self.grammar is not None and not self.chat:
             self._begin(self.mind.plan(Conversation(turns=(("user", vocabulary.decode(self.seen)),)), 0.0, self.grammar))
             self.chat = True
+
+    def _planned(self, token: int) -> bool:
+        return any(tokens[self.place] == token for tokens, _ in self.alive)
 
     def _conversation(self, header: int) -> Conversation:
         return read(vocabulary.decode(self.seen[:-header]), self.images)
@@ -223,11 +242,12 @@ class Walk:
             key = self.line_key if not fresh else crc(*self.seen[self.line_start :])
             blank = "" if vocabulary.piece(token)[-1:] == b"\n" else " "
             place = len(self.seen)
-            told = prose.choices(self.mind.manner.language, "", 0, key, place)
-            if not fresh:
-                told = _continued(vocabulary.piece(token).decode("utf-8", "replace"), told)
-            part = tokenised([(blank + text.strip(), weight) for text, weight in told], end=False)
-            self._begin(Plan([part], self.mind._endless(self.mind.manner.language, key), loose=0.008))
+            language = self.mind.manner.language
+            first = prose.choices(language, 0 if fresh else 1, key, place)
+            if not fresh and language == "en":
+                first = _continued(vocabulary.piece(token).decode("utf-8", "replace"), first)
+            part = tokenised([(blank + text.strip(), weight) for text, weight in first], end=False)
+            self._begin(Plan([part], self.mind.endless(language, key, 1 if fresh else 2), loose=0.008))
         if fresh:
             self.line_key, self.line_start = crc(*self.seen[self.line_start :]), len(self.seen)
 
@@ -256,7 +276,7 @@ class Walk:
 
     def _answered(self, core: str, blank: str) -> Plan:
         closing = tokenised([("\n\n", 0.8), ("\n", 0.2)], end=False) if self.mind.raw else (((vocabulary.END,), 1.0),)
-        return Plan([tokenised([(blank + core, 1.0)], end=False), closing], self.mind._endless(self.mind.manner.language, crc(core)), 0.002)
+        return Plan([tokenised([(blank + core, 1.0)], end=False), closing], self.mind.endless(self.mind.manner.language, crc(core)), 0.002)
 
     def expect(self) -> Distribution:
         """Return the distribution of the next token."""

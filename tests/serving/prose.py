@@ -99,19 +99,36 @@ def sentence(language: str, *key: object) -> str:
     return f"{parts[0]}{joint}{parts[1]} {parts[2]}{parts[3]}."
 
 
-def choices(language: str, topic: str, number: int, *key: object) -> tuple[Choice, ...]:
-    """Return the sentences that may come next, each with its weight.
+SLOTS = 4
+"""The parts of a sentence: opening, subject, deed and end."""
 
-    The margin between the two best is drawn from 0 to 3 nats, as it is in a trained model: a few are near ties.
+
+def choices(language: str, number: int, *key: object) -> tuple[Choice, ...]:
+    """Return the ways in which open text may go on: the parts of its sentences, four to a sentence.
+
+    The margins between them are drawn from 0 to 2 nats, as they are in a trained model: a few are near ties.
     """
-    if language == "en" and topic and number == 0:
-        texts = tuple(_ABOUT[(crc(*key) + shift) % len(_ABOUT)].format(topic=topic) for shift in (0, 1, 3))
-    else:
-        texts = tuple(sentence(language, number, option, *key) for option in range(3))
-    margin = 3 * unit("margin", number, *key)
-    weights = (1.0, 2.718**-margin, 2.718 ** -(margin + 0.7))
-    blank = "" if number == 0 or language == "zh" else " "
-    return tuple((blank + text, weight / sum(weights)) for text, weight in zip(texts, weights, strict=True))
+    slot = number % SLOTS
+    table = _TABLES[language][slot]
+    seed = crc(language, number, *key)
+    picked = [table[(seed + option * (1 + seed % (len(table) - 1))) % len(table)] for option in range(6)]
+    blank = "" if language == "zh" or number == 0 else " "
+    stop = "。" if language == "zh" else "."
+    texts = [f"{text}{stop}" if slot == SLOTS - 1 else f"{blank}{text}" for text in picked]
+    if slot == 0 and language == "en":
+        texts = [f"{text}," for text in texts]
+    return weighted(tuple(dict.fromkeys(texts)), seed)
+
+
+def about(topic: str, *key: object) -> tuple[Choice, ...]:
+    """Return sentences about a topic that open a text."""
+    return weighted(tuple(text.format(topic=topic) for text in _ABOUT), crc("about", *key))
+
+
+def weighted(texts: tuple[str, ...], seed: int) -> tuple[Choice, ...]:
+    """Return alternatives with the weights that a model may give them."""
+    weights = [2.718 ** (-2 * unit("margin", seed, place)) for place in range(len(texts))]
+    return tuple((text, weight / sum(weights)) for text, weight in zip(texts, weights, strict=True))
 
 
 def length_wanted(request: str) -> int:

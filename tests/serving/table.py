@@ -1,44 +1,40 @@
-"""The one table of all faults."""
+"""The one table of all faults, and what their mechanisms are."""
 
 from __future__ import annotations
 
-from tests.serving import (
-    faults_batches,
-    faults_bytes,
-    faults_cache,
-    faults_contract,
-    faults_conversation,
-    faults_length,
-    faults_lifecycle,
-    faults_logprobs,
-    faults_quality,
-    faults_reports,
-    faults_routes,
-    faults_sampling,
-    faults_streams,
-    faults_structure,
-    faults_times,
-    faults_users,
-)
+from collections import Counter
+
+from tests.serving.faults_combined import FAULTS as COMBINED
+from tests.serving.faults_combined import SINGLE
 from tests.serving.planting import Fault
 
-_MODULES = (
-    faults_sampling,
-    faults_contract,
-    faults_conversation,
-    faults_bytes,
-    faults_logprobs,
-    faults_streams,
-    faults_users,
-    faults_structure,
-    faults_length,
-    faults_times,
-    faults_reports,
-    faults_routes,
-    faults_quality,
-    faults_batches,
-    faults_cache,
-    faults_lifecycle,
-)
-FAULTS: dict[str, Fault] = {fault.name: fault for module in _MODULES for fault in module.FAULTS}
-"""All faults by name."""
+MECHANISMS = {
+    "A": "sampling",
+    "B": "the contract of the API: limits, stops, ends, names, counts",
+    "C": "the meaning of a conversation",
+    "D": "bytes: characters beyond ASCII, blanks, decoding",
+    "E": "log-probabilities",
+    "F": "streams",
+    "G": "users get what belongs to others",
+    "H": "structure: schemas, grammars, calls of tools",
+    "I": "length of prompts and answers",
+    "J": "now and then, and time",
+    "K": "what the server tells of itself",
+    "L": "routes that nobody asks",
+    "M": "quality of the model",
+    "N": "batches, lanes and replicas",
+    "O": "the prefix cache",
+    "P": "aborts, errors and load",
+}
+FAULTS: dict[str, Fault] = {**SINGLE, **{fault.name: fault for fault in COMBINED}}
+"""All faults by name: single ones, then combinations."""
+
+
+def counts() -> dict[str, int]:
+    """Return how many single faults there are of each mechanism."""
+    return dict(Counter(fault.mechanism for fault in SINGLE.values()))
+
+
+def rare() -> list[str]:
+    """Return the names of faults that do not show with every request."""
+    return [fault.name for fault in FAULTS.values() if fault.rate != "always"]

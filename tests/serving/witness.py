@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 
+from tests.serving import prose
 from tests.serving.asking import Asker, Body, NotApplicable, padding, question
 
 Witness = Callable[[Asker], bool]
@@ -152,11 +153,11 @@ def odd_text(asked: str = OPEN, count: int = 3, least: int = 1, at_once: int = 1
 
 def strange(text: str) -> float:
     """Return the share of neighbouring words that never stand side by side in the model's own prose."""
-    from tests.serving.prose import choices, sentence
-
     if not _PAIRS:
-        for number in range(6000):
-            words = (sentence("en", number) if number > 400 else choices("en", "harbour", 0, number)[0][0]).lower().replace(",", "").replace(".", "").split()
+        told = [prose.sentence("en", number) for number in range(9000)]
+        told += [text for text, _ in prose.about("harbour")] 
+        for line in told:
+            words = line.lower().replace(",", "").replace(".", "").split()
             _PAIRS.update(zip(words, words[1:], strict=False))
     found = text.lower().replace(",", "").replace(".", " .").split()
     pairs = [pair for pair in zip(found, found[1:], strict=False) if "." not in pair]
