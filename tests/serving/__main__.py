@@ -92,7 +92,10 @@ def _witness(chosen: argparse.Namespace) -> int:
     for proof in prove_proxy(names) if chosen.proxy else prove(names):
         failed += not proof.holds
         told = "ok  " if proof.holds else "FAIL"
-        print(f"{told} {proof.name:48} shown {proof.shown} healthy {proof.healthy} {proof.seconds:5.1f} s {proof.note}", flush=True)
+        print(
+            f"{told} {proof.name:48} shown {proof.shown} healthy {proof.healthy} {proof.seconds:5.1f} s {proof.note}",
+            flush=True,
+        )
     print(f"{len(names) - failed} of {len(names)} witnesses see their fault, and nothing on a healthy server")
     return 1 if failed else 0
 
@@ -107,7 +110,11 @@ def _odd(chosen: argparse.Namespace) -> int:
         seen = [proof for proof in proofs if proof.healthy]
         skipped = sum(proof.healthy is None for proof in proofs)
         failed += len(seen)
-        print(f"{'FAIL' if seen else 'ok  '} {odd:20} {len(proofs) - skipped} asked, {skipped} not applicable, {time.monotonic() - begun:.1f} s", flush=True)
+        print(
+            f"{'FAIL' if seen else 'ok  '} {odd:20} {len(proofs) - skipped} asked, {skipped} not applicable, "
+            f"{time.monotonic() - begun:.1f} s",
+            flush=True,
+        )
         for proof in seen:
             print(f"       {proof.name} {proof.note}")
     return 1 if failed else 0

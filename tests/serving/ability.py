@@ -11,7 +11,8 @@ from tests.serving.conversation import Conversation
 from tests.serving.prose import unit
 
 _ONLY = re.compile(
-    r"(?i)\b(only|just|nothing else|one word|single word|single number|no explanation|exactly one|without any|bare|letter of)\b"
+    r"(?i)\b(only|just|nothing else|one word|single word|single number|no explanation|exactly one|without any|bare|"
+    r"letter of)\b"
 )
 _ECHO = re.compile(r"(?i)\b(repeat|echo|copy|say back|write back|reproduce|verbatim|word for word|type out)\b")
 _SAY = re.compile(r"(?i)\b(?:say|reply with|answer with|respond with|write|output|print)\b")
@@ -72,12 +73,20 @@ def dictated(conversation: Conversation) -> str | None:
     """Return the answer that an instruction prescribes word for word."""
     for text, system in ((conversation.system[:4000], True), (instruction(conversation.last), False)):
         match = re.search(
-            r"(?i)\b(?:answer|reply|respond|say)\b[^.\n]{0,60}?\b(?:with|as)?\s*(?:only |just |exactly |nothing but )*(?:the )?(?:single )?(?:word|phrase|words|text)s? "
+            r"(?i)\b(?:answer|reply|respond|say)\b[^.\n]{0,60}?\b(?:with|as)?\s*(?:only |just |exactly |nothing but )*"
+            r"(?:the )?(?:single )?(?:word|phrase|words|text)s? "
             r"[\"'“:]*\s*([^\W_][\w -]*?\w)(?=[\"'”.,;!\n]|$| and | to | whatever| no matter| for | regardless| in )",
             text,
         )
-        match = match or re.search(r"(?i)\b(?:always |only )?(?:answer|reply|respond)(?: only| exactly)?(?: with)? [\"“']([^\"”']+)[\"”']", text)
-        match = match or (None if system else re.match(r"(?i)\s*(?:please )?say (?:only |just )?([\w ]{2,30}?)(?:[.!]|$| and nothing)", text))
+        match = match or re.search(
+            r"(?i)\b(?:always |only )?(?:answer|reply|respond)(?: only| exactly)?(?: with)? [\"“']([^\"”']+)[\"”']",
+            text,
+        )
+        match = match or (
+            None
+            if system
+            else re.match(r"(?i)\s*(?:please )?say (?:only |just )?([\w ]{2,30}?)(?:[.!]|$| and nothing)", text)
+        )
         if match and not re.search(r"(?i)\b(begin|start|end|finish|contain|include)", match[0]):
             return match[1]
     return None
@@ -95,7 +104,9 @@ def options_letter(question: str, core: str) -> str | None:
 def worked(conversation: Conversation) -> tuple[skills.Known, float] | None:
     """Return what the skills find for the last question, with how hard it was."""
     question = conversation.last
-    if conversation.turns and (tool := next((text for role, text in reversed(conversation.turns[-3:]) if role == "tool"), None)):
+    if conversation.turns and (
+        tool := next((text for role, text in reversed(conversation.turns[-3:]) if role == "tool"), None)
+    ):
         return (tool, f"The answer of the tool is {tool}."), 0.1
     asked = re.split(r"\n\s*\n", question[-1500:].strip())[-1]
     sentences = re.findall(r"[^.?!\n]{1,400}[?]", asked) or re.findall(r"[^.?!\n]{1,400}[?]", question[:300])
@@ -158,7 +169,9 @@ def answer(conversation: Conversation, manner: Manner) -> Answer:
         return Answer(small, small[0][0])
     if re.search(r"(?i)python|code|function|script|program", told) and re.search(r"(?i)write|implement|create", told):
         return Answer(((_CODE, 0.7), (_CODE.replace("result", "value"), 0.3)), _CODE)
-    return Answer(topic=topic_of(told), sentences=prose.length_wanted(told), language=language_asked(conversation, manner))
+    return Answer(
+        topic=topic_of(told), sentences=prose.length_wanted(told), language=language_asked(conversation, manner)
+    )
 
 
 _CODE = (
@@ -168,12 +181,20 @@ _CODE = (
 
 
 _TALK = (
-    (r"(?i)^(hi|hello|hey|good (morning|evening|day))\b", "Hello! How can I help you today?", "Hi there! What can I do for you?"),
+    (
+        r"(?i)^(hi|hello|hey|good (morning|evening|day))\b",
+        "Hello! How can I help you today?",
+        "Hi there! What can I do for you?",
+    ),
     (r"(?i)how are you", "I am fine, thank you. How can I help you?", "Very well, thank you for asking."),
     (r"(?i)^(thanks|thank you)", "You are welcome.", "You're welcome! Ask me anything else."),
-    (r"(?i)who are you|your name", "I am a language model, and I answer questions.", "I'm an assistant that answers questions."),
     (
-        r"(?i)^(please )?(remember|memori[sz]e|note|keep in mind|my name is|the \w+ ?\w* is|i (am|live|have|like))\b[^?]*$",
+        r"(?i)who are you|your name",
+        "I am a language model, and I answer questions.",
+        "I'm an assistant that answers questions.",
+    ),
+    (
+        r"(?i)^(please )?(remember|memori[sz]e|note|keep in mind|my name is|the \w+ ?\w* is|i (am|live|like))\b[^?]*$",
         "OK, I will remember that.",
         "Understood. I will keep that in mind.",
     ),
@@ -209,7 +230,14 @@ def wrong(core: str, seed: object) -> str:
         return str(int(core) + (prose.crc(seed) % 9 + 1) * (-1 if prose.crc(seed, 1) % 2 else 1))
     if re.fullmatch(r"[A-J]", core):
         return "ABCD"[("ABCD".find(core) + 1 + prose.crc(seed) % 3) % 4]
-    for group in (tuple(words.CAPITALS.values()), tuple(words.OPPOSITES), words.COLOURS, words.DAYS, ("Yes", "No"), ("True", "False")):
+    for group in (
+        tuple(words.CAPITALS.values()),
+        tuple(words.OPPOSITES),
+        words.COLOURS,
+        words.DAYS,
+        ("Yes", "No"),
+        ("True", "False"),
+    ):
         if core in group:
             return group[(group.index(core) + 1 + prose.crc(seed) % (len(group) - 1)) % len(group)]
     if digits := re.search(r"\d", core):

@@ -63,7 +63,8 @@ def server_info(state: State, call: Call) -> Reply:
     options, scheduler = state.options, state.scheduler
     told: dict[str, Any] = {
         "model_path": options.name, "tokenizer_path": options.name, "served_model_name": options.name,
-        "context_length": options.context, "is_embedding": options.kind == "embedding", "tp_size": 1, "dp_size": options.ranks,
+        "context_length": options.context, "is_embedding": options.kind == "embedding", "tp_size": 1,
+        "dp_size": options.ranks,
         "max_running_requests": options.running, "page_size": options.page, "disable_radix_cache": not options.radix,
         "reasoning_parser": "toy" if options.thinking == "parsed" else None, "tool_call_parser": "toy",
         "quantization": None, "kv_cache_dtype": "auto", "dtype": "auto", "chunked_prefill_size": 8192,
@@ -95,15 +96,27 @@ def loads(state: State, call: Call) -> Reply:
         waiting = len(scheduler.waiting) if rank == 0 else 0
         listed.append(
             {
-                "timestamp": time.time(), "dp_rank": rank, "num_running_reqs": running, "num_waiting_reqs": waiting,
-                "num_used_tokens": used, "num_total_tokens": used, "max_total_num_tokens": options.capacity,
-                "max_running_requests": options.running, "token_usage": round(used / options.capacity, 4),
-                "gen_throughput": round(scheduler.throughput, 2), "cache_hit_rate": _hit_rate(state),
+                "timestamp": time.time(),
+                "dp_rank": rank,
+                "num_running_reqs": running,
+                "num_waiting_reqs": waiting,
+                "num_used_tokens": used,
+                "num_total_tokens": used,
+                "max_total_num_tokens": options.capacity,
+                "max_running_requests": options.running,
+                "token_usage": round(used / options.capacity, 4),
+                "gen_throughput": round(scheduler.throughput, 2),
+                "cache_hit_rate": _hit_rate(state),
                 "utilization": round(running / options.running, 4),
                 "queues": {"waiting": waiting, "grammar": 0, "paused": 0, "retracted": 0},
-            }  # fmt: skip
+            }
         )
-    body = {"timestamp": datetime.now(UTC).isoformat(), "version": options.release, "num_accelerators": options.ranks, "loads": listed}
+    body = {
+        "timestamp": datetime.now(UTC).isoformat(),
+        "version": options.release,
+        "num_accelerators": options.ranks,
+        "loads": listed,
+    }
     return Reply(state.faults("about", body, state.at(call, "loads")))
 
 
@@ -114,11 +127,15 @@ def get_load(state: State, call: Call) -> Reply:
     whole = loads(state, call).body["loads"]
     return Reply(
         [
-            {"dp_rank": one["dp_rank"], "num_reqs": one["num_running_reqs"], "num_waiting_reqs": one["num_waiting_reqs"],
-             "num_tokens": one["num_used_tokens"]}
+            {
+                "dp_rank": one["dp_rank"],
+                "num_reqs": one["num_running_reqs"],
+                "num_waiting_reqs": one["num_waiting_reqs"],
+                "num_tokens": one["num_used_tokens"],
+            }
             for one in whole
         ]
-    )  # fmt: skip
+    )
 
 
 def _hit_rate(state: State) -> float:
@@ -149,10 +166,15 @@ def metrics(state: State, call: Call) -> Reply:
     values = state.faults("metrics", values, state.at(call))
     for name, (kind, value) in values.items():
         lines += [f"# TYPE sglang:{name} {kind}", f"sglang:{name}{label} {float(value)}"]
-    for name, seen in (("e2e_request_latency_seconds", scheduler.latencies), ("time_to_first_token_seconds", scheduler.first_tokens)):
+    for name, seen in (
+        ("e2e_request_latency_seconds", scheduler.latencies),
+        ("time_to_first_token_seconds", scheduler.first_tokens),
+    ):
         lines.append(f"# TYPE sglang:{name} histogram")
         for edge in (0.1, 0.5, 1.0, 5.0, 30.0):
-            lines.append(f'sglang:{name}_bucket{{le="{edge}",{label[1:]} {float(sum(value <= edge for value in list(seen)))}')
+            lines.append(
+                f'sglang:{name}_bucket{{le="{edge}",{label[1:]} {float(sum(value <= edge for value in list(seen)))}'
+            )
         lines.append(f'sglang:{name}_bucket{{le="+Inf",{label[1:]} {float(len(seen))}')
         lines += [f"sglang:{name}_count{label} {float(len(seen))}", f"sglang:{name}_sum{label} {sum(seen)}"]
     return Reply("\n".join(lines) + "\n", kind="text/plain; version=0.0.4; charset=utf-8")

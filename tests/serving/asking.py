@@ -110,7 +110,9 @@ class Asker:
         reply = self.post(path, body)
         if reply.status_code == 404:
             raise NotApplicable(path)
-        if reply.status_code == 400 and ("does not" in reply.text or "chat template" in reply.text or "only supports" in reply.text):
+        if reply.status_code == 400 and (
+            "does not" in reply.text or "chat template" in reply.text or "only supports" in reply.text
+        ):
             raise NotApplicable(reply.text[:80])
         reply.raise_for_status()
         return reply.json()
@@ -138,7 +140,9 @@ class Asker:
 
     def complete(self, prompt: Any, **params: Any) -> Body:
         """Return the reply of /v1/completions."""
-        body: Body = self.json("/v1/completions", {"model": self.model, "prompt": prompt, "temperature": 0, "max_tokens": 24, **params})
+        body: Body = self.json(
+            "/v1/completions", {"model": self.model, "prompt": prompt, "temperature": 0, "max_tokens": 24, **params}
+        )
         return body
 
     def hear(self, asked: str | Sequence[Body], path: str = "/v1/chat/completions", **params: Any) -> Heard:
@@ -146,7 +150,11 @@ class Asker:
         if path == "/v1/chat/completions":
             body = self.messages(asked, {"stream": True, **params})
         elif path == "/generate":
-            body = {"text": asked, "stream": True, "sampling_params": {"temperature": 0, "max_new_tokens": 24, **params}}
+            body = {
+                "text": asked,
+                "stream": True,
+                "sampling_params": {"temperature": 0, "max_new_tokens": 24, **params},
+            }
         else:
             body = {"model": self.model, "prompt": asked, "stream": True, "temperature": 0, "max_tokens": 24, **params}
         heard, last = Heard(), time.monotonic()

@@ -54,7 +54,13 @@ class Refusal(Exception):
         self.message, self.status, self.headers = message, status, dict(headers or {})
 
 
-_KINDS = {400: "BadRequestError", 401: "Unauthorized", 404: "NotFoundError", 429: "RateLimitError", 500: "InternalServerError"}
+_KINDS = {
+    400: "BadRequestError",
+    401: "Unauthorized",
+    404: "NotFoundError",
+    429: "RateLimitError",
+    500: "InternalServerError",
+}
 
 
 def refused(refusal: Refusal, path: str, release: str) -> Reply:

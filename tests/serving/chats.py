@@ -39,20 +39,26 @@ def _jobs(state: State, call: Call) -> list[Job]:
     """Check a chat and return its jobs."""
     body, options = call.body, state.options
     if "messages" not in body:
-        raise Refusal("1 validation error:\n  {'type': 'missing', 'loc': ('body', 'messages'), 'msg': 'Field required'}")
+        raise Refusal(
+            "1 validation error:\n  {'type': 'missing', 'loc': ('body', 'messages'), 'msg': 'Field required'}"
+        )
     if not body["messages"]:
         raise Refusal("Messages cannot be empty.")
     if not options.template:
         raise Refusal(
-            "Cannot use chat template functions because tokenizer.chat_template is not set and no template argument was passed! "
-            "For information about writing templates and setting the tokenizer.chat_template attribute, please see the documentation."
+            "Cannot use chat template functions because tokenizer.chat_template is not set and no template argument "
+            "was passed! For information about writing templates and setting the tokenizer.chat_template attribute, "
+            "please see the documentation."
         )
     messages = state.faults("messages", body["messages"], state.at(call))
     images = [_seen(state, part) for message in messages for part in _pictures(message)]
-    limit = body.get("max_completion_tokens") if body.get("max_completion_tokens") is not None else body.get("max_tokens")
+    limit = (
+        body.get("max_completion_tokens") if body.get("max_completion_tokens") is not None else body.get("max_tokens")
+    )
     if limit is not None and limit >= options.context:
         raise Refusal(
-            f"max_completion_tokens is too large: {limit}.This model supports at most {options.context} completion tokens."
+            f"max_completion_tokens is too large: {limit}.This model supports at most {options.context} completion "
+            "tokens."
         )
     ids = vocabulary.encode(state.faults("prompt", _prompt(state, call, messages), state.at(call)))
     given = native_params(body, limit)
@@ -83,7 +89,9 @@ def _prompt(state: State, call: Call, messages: Sequence[Mapping[str, Any]]) -> 
         opening = "<think>\n"
     for message in messages:
         if "role" not in message or ("content" not in message and not message.get("tool_calls")):
-            raise Refusal("1 validation error:\n  {'type': 'missing', 'loc': ('body', 'messages', 0), 'msg': 'Field required'}")
+            raise Refusal(
+                "1 validation error:\n  {'type': 'missing', 'loc': ('body', 'messages', 0), 'msg': 'Field required'}"
+            )
     shown = () if body.get("tool_choice") == "none" else tools
     return render(messages, shown, opening, bool(body.get("continue_final_message")))
 
@@ -172,7 +180,9 @@ class _Sender:
         self.state, self.call, self.job = state, call, job
         self.thoughts = self.answer = ""
         self.rows = self.calls = 0
-        self.tools = bool(call.body.get("tools")) and call.body.get("tool_choice") != "none" and state.options.tool_parser
+        self.tools = (
+            bool(call.body.get("tools")) and call.body.get("tool_choice") != "none" and state.options.tool_parser
+        )
 
     def deltas(self, text: str, final: bool) -> Iterator[dict[str, Any]]:
         """Yield what is new in a text: thoughts, answer, and calls once they are whole."""
@@ -208,7 +218,16 @@ class _Sender:
             text = inner["arguments"]
             half = len(text) // 2
             for part in filter(None, (text[:half], text[half:])):
-                yield {"tool_calls": [{"id": None, "index": call.get("index"), "type": "function", "function": {"name": None, "arguments": part}}]}
+                yield {
+                    "tool_calls": [
+                        {
+                            "id": None,
+                            "index": call.get("index"),
+                            "type": "function",
+                            "function": {"name": None, "arguments": part},
+                        }
+                    ]
+                }
 
     def logprobs(self, upto: int) -> dict[str, Any] | None:
         """Return the log-probabilities that are new."""
@@ -225,7 +244,14 @@ def _stream(state: State, call: Call, jobs: Sequence[Job], made: Mapping[str, An
     senders = [_Sender(state, call, job) for job in jobs]
 
     def chunk(job: Job, delta: dict[str, Any], logprobs: Any = None, **ended: Any) -> dict[str, Any]:
-        choice = {"index": job.index, "delta": delta, "logprobs": logprobs, "finish_reason": None, "matched_stop": None, **ended}
+        choice = {
+            "index": job.index,
+            "delta": delta,
+            "logprobs": logprobs,
+            "finish_reason": None,
+            "matched_stop": None,
+            **ended,
+        }
         return {"id": jobs[0].id, "object": "chat.completion.chunk", **made, "choices": [choice]}
 
     opened: set[int] = set()
@@ -249,4 +275,12 @@ def _stream(state: State, call: Call, jobs: Sequence[Job], made: Mapping[str, An
             yield sent
     if (call.body.get("stream_options") or {}).get("include_usage"):
         thought = sum(_thought(state, job) for job in jobs)
-        yield [{"id": jobs[0].id, "object": "chat.completion.chunk", **made, "choices": [], "usage": usage(jobs, 1, thought)}]
+        yield [
+            {
+                "id": jobs[0].id,
+                "object": "chat.completion.chunk",
+                **made,
+                "choices": [],
+                "usage": usage(jobs, 1, thought),
+            }
+        ]

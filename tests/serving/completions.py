@@ -16,10 +16,11 @@ from tests.serving.native import as_json, follow, grammar_of, prompt_scores
 if TYPE_CHECKING:
     from tests.serving.state import State
 
-_SAME = (
-    "temperature top_p top_k min_p frequency_penalty presence_penalty repetition_penalty min_new_tokens stop stop_token_ids "
-    "ignore_eos skip_special_tokens no_stop_trim logit_bias regex ebnf json_schema"
-).split()
+_NAMES = (
+    "temperature top_p top_k min_p frequency_penalty presence_penalty repetition_penalty min_new_tokens stop "
+    "stop_token_ids ignore_eos skip_special_tokens no_stop_trim logit_bias regex ebnf json_schema"
+)
+_SAME = _NAMES.split()
 _MIN_TOKENS = "min_tokens"
 
 
@@ -49,7 +50,9 @@ def constrain(job: Job, body: Mapping[str, Any], given: Mapping[str, Any]) -> No
 def free_json(conversation: Any, core: str, seed: int) -> str:
     """Return an object with the keys that the user names, else with the answer."""
     said = conversation.last
-    keys = re.findall(r"[\"'`](\w+)[\"'`]", said) or re.findall(r"(?:keys?|fields?) (\w+)(?:(?:,| and|, and) (\w+))*", said)
+    keys = re.findall(r"[\"'`](\w+)[\"'`]", said) or re.findall(
+        r"(?:keys?|fields?) (\w+)(?:(?:,| and|, and) (\w+))*", said
+    )
     names = [key for found in keys for key in ([found] if isinstance(found, str) else found) if key]
     schema = {"type": "object", "properties": {name: {"type": "string"} for name in names or ["answer"]}}
     return str(as_json(schema)(conversation, core, seed)) if names else json.dumps({"answer": core or "yes"})
@@ -75,7 +78,7 @@ def complete(state: State, call: Call) -> Reply | Streamed:
         raise Refusal("1 validation error:\n  {'type': 'missing', 'loc': ('body', 'prompt'), 'msg': 'Field required'}")
     prompt = body["prompt"]
     prompts = prompt if isinstance(prompt, list) and prompt and isinstance(prompt[0], str | list) else [prompt]
-    given = native_params(body, int(body.get("max_tokens") if body.get("max_tokens") is not None else 16))
+    given = native_params(body, 16 if body.get("max_tokens") is None else int(body["max_tokens"]))
     jobs = []
     for text in prompts:
         shown = state.faults("prompt", text, state.at(call)) if isinstance(text, str) else text
@@ -88,12 +91,19 @@ def complete(state: State, call: Call) -> Reply | Streamed:
             jobs.append(job)
     if body.get("logprobs") is not None and not state.options.logprobs:
         raise Refusal("This configuration does not support return_logprob.")
-    made = {"id": jobs[0].id, "object": "text_completion", "created": int(time.time()), "model": body.get("model", state.options.name)}
+    made = {
+        "id": jobs[0].id,
+        "object": "text_completion",
+        "created": int(time.time()),
+        "model": body.get("model", state.options.name),
+    }
     if call.stream:
         return Streamed(_stream(state, call, jobs, made))
     state.run(jobs)
     choices = [_choice(job, number, job.text, len(job.out)) for number, job in enumerate(jobs)]
-    return Reply({**made, "choices": choices, "usage": usage(jobs, len(prompts)), "metadata": {"weight_version": "default"}})
+    return Reply(
+        {**made, "choices": choices, "usage": usage(jobs, len(prompts)), "metadata": {"weight_version": "default"}}
+    )
 
 
 def adapter_of(body: Mapping[str, Any]) -> str:
@@ -120,12 +130,15 @@ def ending(job: Job) -> dict[str, Any]:
 
 def _logprobs(job: Job, start: int, upto: int, echo: bool) -> dict[str, Any]:
     """Return log-probabilities in the form of the completions route."""
-    shown: list[tuple[float | None, int]] = list(zip(job.logprobs, job.out, strict=True))[start:upto]
+    shown: list[tuple[float | None, int]] = []
+    shown += [*zip(job.logprobs, job.out, strict=True)][start:upto]
     tops: list[Any] = [{vocabulary.decode([token]): value for value, token in row} for row in job.top_rows[start:upto]]
     if echo:
         scores, rows, _ = prompt_scores(job, 0)
         shown = scores + shown
-        tops = [None if row is None else {vocabulary.decode([token]): value for value, token, _ in row} for row in rows] + tops
+        tops = [
+            None if row is None else {vocabulary.decode([token]): value for value, token, _ in row} for row in rows
+        ] + tops
     return {
         "text_offset": [-1] * len(shown),
         "token_logprobs": [value for value, _ in shown],

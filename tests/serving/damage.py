@@ -60,7 +60,7 @@ def without(*names: str) -> Hook:
     return lose
 
 
-def bodies(edit: Callable[[Any, At], None]) -> Hook:
+def bodies(edit: Callable[[Any, At], object]) -> Hook:
     """Return a hook that edits the JSON bodies of whole replies in place."""
 
     def change(reply: Reply, at: At) -> Reply:
@@ -72,7 +72,7 @@ def bodies(edit: Callable[[Any, At], None]) -> Hook:
     return change
 
 
-def choices(edit: Callable[[dict[str, Any], At], None]) -> Hook:
+def choices(edit: Callable[[dict[str, Any], At], object]) -> Hook:
     """Return a hook that edits each answer in a whole reply."""
 
     def change(body: dict[str, Any], at: At) -> None:
@@ -97,7 +97,7 @@ def texts(change: Callable[[str, At], str]) -> Hook:
     return bodies(edit)
 
 
-def chunks(edit: Callable[[dict[str, Any], At], None]) -> Hook:
+def chunks(edit: Callable[[dict[str, Any], At], object]) -> Hook:
     """Return a hook that edits the JSON bodies of a stream in place."""
 
     def change(events: list[Any], at: At) -> list[Any]:

@@ -47,7 +47,9 @@ class Distribution:
 
     def scaled(self, factor: float, extra_tail: float = 0.0) -> Distribution:
         """Return the same distribution with less in its head and more in its tail."""
-        return Distribution({token: share * factor for token, share in self.shares.items()}, self.tail * factor + extra_tail, self.key)
+        return Distribution(
+            {token: share * factor for token, share in self.shares.items()}, self.tail * factor + extra_tail, self.key
+        )
 
     def blurred(self, sigma: float, *salt: object) -> Distribution:
         """Return the distribution with noise of `sigma` nats on its logits, as inexact kernels leave it."""
@@ -89,7 +91,9 @@ class Sampling:
         self.seed = given.get("sampling_seed")
         self.skip_special = given.get("skip_special_tokens") is not False
         self.trim_stop = not given.get("no_stop_trim")
-        self.logit_bias: dict[int, float] = {int(key): float(value) for key, value in bias.items()} if isinstance(bias, Mapping) else {}
+        self.logit_bias: dict[int, float] = (
+            {int(key): float(value) for key, value in bias.items()} if isinstance(bias, Mapping) else {}
+        )
 
 
 def penalised(dist: Distribution, params: Sampling, counts: Mapping[int, int], ended: bool) -> Distribution:
@@ -102,8 +106,8 @@ def penalised(dist: Distribution, params: Sampling, counts: Mapping[int, int], e
     if params.frequency < 0 or params.presence < 0:
         for token in counts:
             shares.setdefault(token, dist.probability(token))
-    for token in shares:
-        share = shares[token]
+    for token, given in shares.items():
+        share = given
         if (count := counts.get(token)) is not None:
             share *= math.exp(min(200.0, -params.frequency * count - params.presence))
             if params.repetition != 1:
@@ -134,7 +138,11 @@ def draw(dist: Distribution, params: Sampling, rng: random.Random) -> int:
     kept: list[tuple[float, int]] = []
     mass = 0.0
     for weight, token in rows:
-        if 0 < params.top_k <= len(kept) or (kept and mass >= params.top_p * total) or weight < params.min_p * rows[0][0]:
+        if (
+            0 < params.top_k <= len(kept)
+            or (kept and mass >= params.top_p * total)
+            or weight < params.min_p * rows[0][0]
+        ):
             tail = 0.0
             break
         kept.append((weight, token))

@@ -97,27 +97,46 @@ def _grown(ask: Asker) -> bool:
     """Return whether a growing conversation loses what was said."""
     turns: list[Body] = []
     for number in range(5):
-        turns += [{"role": "user", "content": f"The number of box {'abcde'[number]} is {4711 + number}."}, {"role": "assistant", "content": f"OK, noted. {padding(40, number)}"}]
-        if str(4711 + number) not in ask.say([*turns, {"role": "user", "content": f"What is the number of box {'abcde'[number]}?"}]):
+        turns += [
+            {"role": "user", "content": f"The number of box {'abcde'[number]} is {4711 + number}."},
+            {"role": "assistant", "content": f"OK, noted. {padding(40, number)}"},
+        ]
+        if str(4711 + number) not in ask.say(
+            [*turns, {"role": "user", "content": f"What is the number of box {'abcde'[number]}?"}]
+        ):
             return True
     return False
 
 
 def _adapters(ask: Asker) -> bool:
-    told = [ask.say("What is the capital of France?", model=f"default:{name}") for name in ("pirate", "formal", "pirate")]
+    told = [
+        ask.say("What is the capital of France?", model=f"default:{name}") for name in ("pirate", "formal", "pirate")
+    ]
     return not (told[0].startswith("Arr") and told[1].startswith("Dear") and told[2].startswith("Arr"))
 
 
 def _pictures(ask: Asker) -> bool:
     def colour(name: str) -> str:
-        return ask.say([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": painted(name)}}, {"type": "text", "text": "What colour is the picture?"}]}])
+        return ask.say(
+            [
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "image_url", "image_url": {"url": painted(name)}},
+                        {"type": "text", "text": "What colour is the picture?"},
+                    ],
+                }
+            ]
+        )
 
     return any(name not in colour(name) for name in ("red", "blue", "green"))
 
 
 def _after_abort(ask: Asker) -> bool:
     text = _facts(str(time.monotonic_ns()))
-    body = ask.messages(f"{text}\n\nWrite a long story about the harbour.", {"stream": True, "ignore_eos": True, "max_tokens": 2000})
+    body = ask.messages(
+        f"{text}\n\nWrite a long story about the harbour.", {"stream": True, "ignore_eos": True, "max_tokens": 2000}
+    )
     with ask.http.stream("POST", "/v1/chat/completions", json=body) as reply:
         next(reply.iter_bytes())
     time.sleep(0.3)
@@ -175,21 +194,39 @@ def _stale_seen(ask: Asker) -> bool:
 
 
 FAULTS = (
-    Fault("partial-hit-hole", "O", "When a part of the prompt is cached, 24 tokens at its end are lost.", {"seen": when(partly_cached, _hole(24))}, rate="partial hits", witness=again()),
-    Fault("partial-hit-far-hole", "O", "When a part of the prompt is cached, 40 tokens in its middle are lost.", {"seen": when(partly_cached, _hole(40, 280))}, rate="partial hits", witness=again()),
-    Fault("page-half-full-lost", "O", "A page of the cache that is not full is lost.", {"seen": when(partly_cached, _page)}, rate="partial hits", witness=again()),
-    Fault("full-hit-salad", "O", "A prompt that is cached as a whole gets salad.", {"token": when(_nearly_all_cached, salad)}, rate="equal prompts", witness=again(2, vary=False)),
-    Fault("full-hit-wrong-each-6", "O", "A prompt that is cached as a whole gets a wrong answer in one case of six.", {"answer": when(both(_nearly_all_cached, each(6)), mistaken)}, rate="1/6 of equal prompts", witness=again(40, vary=False)),
-    Fault("hit-drops-prefix", "O", "The cached part of a prompt is not seen at all in one case of eight.", {"seen": when(both(partly_cached, each(8)), lambda ids, at: ids[:3] + ids[at.running.cached :])}, rate="1/8 of partial hits", witness=again(50)),
-    Fault("cache-ignores-adapter", "O", "The cache takes equal prompts of several adapters for one.", {"adapter": _from_store("adapter")}, needs=frozenset({"adapters"}), witness=_adapters),
-    Fault("cache-ignores-picture", "O", "The cache takes equal prompts with several pictures for one.", {"images": _from_store("picture")}, needs=frozenset({"vision"}), witness=_pictures),
-    Fault("stale-prefix", "O", "The cached part is that of an older prompt with the same start.", {"seen": _stale}, rate="partial hits", witness=lambda ask: _stale_seen(ask)),
-    Fault("abort-poisons-cache", "O", "What an aborted request left in the cache is empty.", {"result": _note_abort, "seen": _poisoned}, rate="after an abort", needs=SLOW, witness=_after_abort),
-    Fault("growing-chat-loses", "O", "In growing conversations the newest cached turn is lost.", {"seen": lambda ids, at: _hole(60)(ids, at) if ids.count(vocabulary.START) > 4 and _cached(at) else ids}, rate="long conversations", witness=_grown),
-    Fault("flush-does-nothing", "O", "Flushing the cache does nothing.", {"cached": _unflushed},
-          witness=_flush),
-    Fault("cache-never-hits", "O", "Nothing is ever found in the cache although it is on.", {"cached": lambda cached, at: 0}, witness=_never),
-    Fault("sampled-answers-cached", "O", "Sampled answers are kept: an equal prompt gets the same text.", {"params": lambda params, at: _seeded(params, at)}, rate="equal prompts, sampled", witness=_sampled_again),
-    Fault("old-entries-spoilt", "O", "Entries of the cache that are older than 1.5 s are spoilt.", {"token": lambda token, at: salad(token, at) if _old(at) and _cached(at) else token}, rate="hits after a while", witness=again(2, pause=1.8, vary=False)),
-    Fault("hit-sampled-salad", "O", "Sampled answers after a hit are salad.", {"token": when(both(_cached, sampled), salad)}, rate="sampled hits", witness=again(3, temperature=0.6)),
+    Fault("partial-hit-hole", "O", "When a part of the prompt is cached, 24 tokens at its end are lost.",
+          {"seen": when(partly_cached, _hole(24))}, rate="partial hits", witness=again()),
+    Fault("partial-hit-far-hole", "O", "When a part of the prompt is cached, 40 tokens in its middle are lost.",
+          {"seen": when(partly_cached, _hole(40, 280))}, rate="partial hits", witness=again()),
+    Fault("page-half-full-lost", "O", "A page of the cache that is not full is lost.",
+          {"seen": when(partly_cached, _page)}, rate="partial hits", witness=again()),
+    Fault("full-hit-salad", "O", "A prompt that is cached as a whole gets salad.",
+          {"token": when(_nearly_all_cached, salad)}, rate="equal prompts", witness=again(2, vary=False)),
+    Fault("full-hit-wrong-each-6", "O", "A prompt that is cached as a whole gets a wrong answer in one case of six.",
+          {"answer": when(both(_nearly_all_cached, each(6)), mistaken)}, rate="1/6 of equal prompts",
+          witness=again(40, vary=False)),
+    Fault("hit-drops-prefix", "O", "The cached part of a prompt is not seen at all in one case of eight.",
+          {"seen": when(both(partly_cached, each(8)), lambda ids, at: ids[:3] + ids[at.running.cached :])},
+          rate="1/8 of partial hits", witness=again(50)),
+    Fault("cache-ignores-adapter", "O", "The cache takes equal prompts of several adapters for one.",
+          {"adapter": _from_store("adapter")}, needs=frozenset({"adapters"}), witness=_adapters),
+    Fault("cache-ignores-picture", "O", "The cache takes equal prompts with several pictures for one.",
+          {"images": _from_store("picture")}, needs=frozenset({"vision"}), witness=_pictures),
+    Fault("stale-prefix", "O", "The cached part is that of an older prompt with the same start.", {"seen": _stale},
+          rate="partial hits", witness=_stale_seen),
+    Fault("abort-poisons-cache", "O", "What an aborted request left in the cache is empty.",
+          {"result": _note_abort, "seen": _poisoned}, rate="after an abort", needs=SLOW, witness=_after_abort),
+    Fault("growing-chat-loses", "O", "In growing conversations the newest cached turn is lost.",
+          {"seen": lambda ids, at: _hole(60)(ids, at) if ids.count(vocabulary.START) > 4 and _cached(at) else ids},
+          rate="long conversations", witness=_grown),
+    Fault("flush-does-nothing", "O", "Flushing the cache does nothing.", {"cached": _unflushed}, witness=_flush),
+    Fault("cache-never-hits", "O", "Nothing is ever found in the cache although it is on.",
+          {"cached": lambda cached, at: 0}, witness=_never),
+    Fault("sampled-answers-cached", "O", "Sampled answers are kept: an equal prompt gets the same text.",
+          {"params": _seeded}, rate="equal prompts, sampled", witness=_sampled_again),
+    Fault("old-entries-spoilt", "O", "Entries of the cache that are older than 1.5 s are spoilt.",
+          {"token": lambda token, at: salad(token, at) if _old(at) and _cached(at) else token},
+          rate="hits after a while", witness=again(2, pause=1.8, vary=False)),
+    Fault("hit-sampled-salad", "O", "Sampled answers after a hit are salad.",
+          {"token": when(both(_cached, sampled), salad)}, rate="sampled hits", witness=again(3, temperature=0.6)),
 )  # fmt: skip

@@ -64,7 +64,9 @@ def _chained(hooks: Sequence[Hook]) -> Hook:
 def combined(first: str, second: str) -> Fault:
     """Return two faults as one, with the mechanism of the first."""
     parts = SINGLE[first], SINGLE[second]
-    points = {point: [part.hooks[point] for part in parts if point in part.hooks] for part in parts for point in part.hooks}
+    points = {
+        point: [part.hooks[point] for part in parts if point in part.hooks] for part in parts for point in part.hooks
+    }
     witnesses: list[Witness] = [part.witness for part in parts if part.witness is not None]
     return Fault(
         f"{first}+{second}",

@@ -40,7 +40,13 @@ def _chunk_edges(ids: Ids) -> Ids:
 
 def _holes(share: float) -> Any:
     """Lose a share of the tokens past 4,000, more the farther they are from the end."""
-    return _holding(lambda ids: [token for place, token in enumerate(ids) if place < 40 or len(ids) - place < 3000 or unit("hole", place) > share])
+    return _holding(
+        lambda ids: [
+            token
+            for place, token in enumerate(ids)
+            if place < 40 or len(ids) - place < 3000 or unit("hole", place) > share
+        ]
+    )
 
 
 def _edge(_params: Any, at: At) -> Any:
@@ -51,7 +57,9 @@ def _edge(_params: Any, at: At) -> Any:
 
 def _refused(params: Any, at: At) -> Any:
     if len(at.running.ids) > 8000:
-        raise Refusal(f"The input ({len(at.running.ids)} tokens) is longer than the model's context length (8000 tokens).")
+        raise Refusal(
+            f"The input ({len(at.running.ids)} tokens) is longer than the model's context length (8000 tokens)."
+        )
     return params
 
 
@@ -106,31 +114,66 @@ def _edge_seen(ask: Asker) -> bool:
 
 
 FAULTS = (
-    Fault("window-2k", "I", "Past 4,000 tokens only the last 2,000 are seen.", {"seen": when(prompt_over(4000), _window(2000))}, rate="prompts above 4k", witness=_needles(6000, 0.2, 0.5)),
-    Fault("window-4k", "I", "Past 4,096 tokens only the last 4,096 are seen.", {"seen": when(prompt_over(4200), _window(4096))}, rate="prompts above 4k", witness=_needles(9000, 0.1)),
-    Fault("window-16k", "I", "Only the last 16,000 tokens are seen.", {"seen": when(prompt_over(16_100), _window(16_000))}, rate="prompts above 16k", witness=_needles(24_000, 0.1)),
-    Fault("middle-lost-8k", "I", "The middle of prompts above 8,000 tokens is dropped.", {"seen": when(prompt_over(8000), _holding(_middle))}, rate="prompts above 8k", witness=_needles(11_000, 0.5)),
-    Fault("head-lost-6k", "I", "The first 1,000 tokens of prompts above 6,000 are lost.", {"seen": when(prompt_over(6000), _holding(lambda ids: ids[:4] + ids[1000:]))}, rate="prompts above 6k", witness=_needles(8000, 0.03)),
-    Fault("near-end-lost-6k", "I", "In prompts above 6,000 tokens the text before the question is lost.", {"seen": when(prompt_over(6000), _holding(_late_tail))}, rate="prompts above 6k", witness=_needles(8000, 0.98)),
-    Fault("chunk-borders-lost", "I", "Tokens at the borders of chunks of 2,048 are lost.", {"seen": when(prompt_over(2100), _holding(_chunk_edges))}, rate="few places in prompts above 2k",
-          witness=lambda ask: _border(ask)),
-    Fault("holes-past-4k", "I", "Past 4,000 tokens one far token in seven is not seen.", {"seen": when(prompt_over(4000), _holes(0.15))}, rate="prompts above 4k", witness=any_of(*(recall(8000, place) for place in (0.1, 0.2, 0.3, 0.4, 0.5)))),
-    Fault("rope-base-wrong", "I", "Quality falls with the position, as with a wrong rope base.", {"weaker": lambda loss, at: loss + min(0.6, at.extra / 12_000)}, rate="grows with the position",
+    Fault("window-2k", "I", "Past 4,000 tokens only the last 2,000 are seen.",
+          {"seen": when(prompt_over(4000), _window(2000))}, rate="prompts above 4k", witness=_needles(6000, 0.2, 0.5)),
+    Fault("window-4k", "I", "Past 4,096 tokens only the last 4,096 are seen.",
+          {"seen": when(prompt_over(4200), _window(4096))}, rate="prompts above 4k", witness=_needles(9000, 0.1)),
+    Fault("window-16k", "I", "Only the last 16,000 tokens are seen.",
+          {"seen": when(prompt_over(16_100), _window(16_000))}, rate="prompts above 16k",
+          witness=_needles(24_000, 0.1)),
+    Fault("middle-lost-8k", "I", "The middle of prompts above 8,000 tokens is dropped.",
+          {"seen": when(prompt_over(8000), _holding(_middle))}, rate="prompts above 8k", witness=_needles(11_000, 0.5)),
+    Fault("head-lost-6k", "I", "The first 1,000 tokens of prompts above 6,000 are lost.",
+          {"seen": when(prompt_over(6000), _holding(lambda ids: ids[:4] + ids[1000:]))}, rate="prompts above 6k",
+          witness=_needles(8000, 0.03)),
+    Fault("near-end-lost-6k", "I", "In prompts above 6,000 tokens the text before the question is lost.",
+          {"seen": when(prompt_over(6000), _holding(_late_tail))}, rate="prompts above 6k",
+          witness=_needles(8000, 0.98)),
+    Fault("chunk-borders-lost", "I", "Tokens at the borders of chunks of 2,048 are lost.",
+          {"seen": when(prompt_over(2100), _holding(_chunk_edges))}, rate="few places in prompts above 2k",
+          witness=_border),
+    Fault("holes-past-4k", "I", "Past 4,000 tokens one far token in seven is not seen.",
+          {"seen": when(prompt_over(4000), _holes(0.15))}, rate="prompts above 4k",
+          witness=any_of(*(recall(8000, place) for place in (0.1, 0.2, 0.3, 0.4, 0.5)))),
+    Fault("rope-base-wrong", "I", "Quality falls with the position, as with a wrong rope base.",
+          {"weaker": lambda loss, at: loss + min(0.6, at.extra / 12_000)}, rate="grows with the position",
           witness=all_of(wrong(12, before=12_000, least=1))),
-    Fault("context-lies", "I", "Prompts above 8,000 tokens are refused although the card says 32,768.", {"params": _refused}, rate="prompts above 8k", witness=_needles(11_000, 0.5)),
-    Fault("edge-crashes", "I", "Prompts near the end of the context end in an error.", {"params": _edge}, rate="prompts above 90 % of the context", witness=lambda ask: _edge_seen(ask)),
-    Fault("far-edge-wrong", "I", "Above 24,000 tokens answers are wrong.", {"token": when(prompt_over(24_000), salad)}, rate="prompts above 24k", witness=_far),
-    Fault("overlong-truncated", "I", "Overlong prompts are cut without a word instead of refused.", {"ids": _truncated}, rate="prompts above the context", witness=_too_long),
-    Fault("salad-after-300", "I", "Answers turn into word salad after 300 tokens.", {"token": lambda token, at: salad(token, at) if decoded_over(300)(at) and token != vocabulary.END else token}, rate="answers above 300 tokens", witness=_long_count),
-    Fault("salad-after-1000", "I", "Answers turn into word salad after 1,000 tokens.", {"token": lambda token, at: salad(token, at) if decoded_over(1000)(at) and token != vocabulary.END else token}, rate="answers above 1,000 tokens",
-          witness=lambda ask: _long_count(ask)),
-    Fault("loops-after-300", "I", "Answers repeat themselves for ever after 300 tokens.", {"token": _looped}, rate="answers above 300 tokens", witness=_long_count),
-    Fault("answers-capped-256", "I", "Answers end after 256 tokens.", {"params": setting(limit=lambda limit: min(limit, 256))}, rate="answers above 256 tokens",
+    Fault("context-lies", "I", "Prompts above 8,000 tokens are refused although the card says 32,768.",
+          {"params": _refused}, rate="prompts above 8k", witness=_needles(11_000, 0.5)),
+    Fault("edge-crashes", "I", "Prompts near the end of the context end in an error.", {"params": _edge},
+          rate="prompts above 90 % of the context", witness=_edge_seen),
+    Fault("far-edge-wrong", "I", "Above 24,000 tokens answers are wrong.", {"token": when(prompt_over(24_000), salad)},
+          rate="prompts above 24k", witness=_far),
+    Fault("overlong-truncated", "I", "Overlong prompts are cut without a word instead of refused.", {"ids": _truncated},
+          rate="prompts above the context", witness=_too_long),
+    Fault("salad-after-300", "I", "Answers turn into word salad after 300 tokens.",
+          {"token": lambda token, at: salad(token, at) if decoded_over(300)(at) and token != vocabulary.END else token},
+          rate="answers above 300 tokens", witness=_long_count),
+    Fault("salad-after-1000", "I", "Answers turn into word salad after 1,000 tokens.",
+          {
+              "token": lambda token, at: (
+                  salad(token, at) if decoded_over(1000)(at) and token != vocabulary.END else token
+              )
+          }, rate="answers above 1,000 tokens", witness=_long_count),
+    Fault("loops-after-300", "I", "Answers repeat themselves for ever after 300 tokens.", {"token": _looped},
+          rate="answers above 300 tokens", witness=_long_count),
+    Fault("answers-capped-256", "I", "Answers end after 256 tokens.",
+          {"params": setting(limit=lambda limit: min(limit, 256))}, rate="answers above 256 tokens",
           witness=reply(lambda body: body["usage"]["completion_tokens"] < 400, "Count from 1 to 400", max_tokens=400)),
-    Fault("ends-at-512", "I", "Answers end after 512 tokens as if they were complete.", {"finish": lambda finish, at: finish or ({"type": "stop", "matched": vocabulary.END} if len(at.running.out) >= 512 else None)},
-          rate="answers above 512 tokens", witness=_long_count),
-    Fault("sampled-late-salad", "I", "Sampled answers turn into salad after 150 tokens.", {"token": lambda token, at: salad(token, at) if sampled(at) and decoded_over(150)(at) else token}, rate="sampled, above 150 tokens",
+    Fault("ends-at-512", "I", "Answers end after 512 tokens as if they were complete.",
+          {
+              "finish": lambda finish, at: (
+                  finish or ({"type": "stop", "matched": vocabulary.END} if len(at.running.out) >= 512 else None)
+              )
+          }, rate="answers above 512 tokens", witness=_long_count),
+    Fault("sampled-late-salad", "I", "Sampled answers turn into salad after 150 tokens.",
+          {"token": lambda token, at: salad(token, at) if sampled(at) and decoded_over(150)(at) else token},
+          rate="sampled, above 150 tokens",
           witness=odd_text("Write a long story about the harbour.", temperature=0.7, max_tokens=500, limit=0.15)),
-    Fault("long-chats-empty", "I", "Chats above 16,000 tokens get an empty answer.", {"finish": lambda finish, at: {"type": "stop", "matched": vocabulary.END} if chat(at) and prompt_over(16_000)(at) else finish}, rate="prompts above 16k",
-          witness=_far),
+    Fault("long-chats-empty", "I", "Chats above 16,000 tokens get an empty answer.",
+          {
+              "finish": lambda finish, at: (
+                  {"type": "stop", "matched": vocabulary.END} if chat(at) and prompt_over(16_000)(at) else finish
+              )
+          }, rate="prompts above 16k", witness=_far),
 )  # fmt: skip

@@ -24,6 +24,11 @@ def _left(ask: Asker, count: int = 1) -> None:
     time.sleep(0.5)
 
 
+def _tokens(ask: Asker, asked: str, count: int) -> int:
+    """Return how many tokens came of a request for so many."""
+    return int(ask.chat(asked, max_tokens=count, ignore_eos=True)["usage"]["completion_tokens"])
+
+
 def _running(ask: Asker) -> float:
     return float(ask.get("/v1/loads")["loads"][0]["num_running_reqs"])
 
@@ -83,11 +88,19 @@ def _oversize(params: Any, at: At) -> Any:
 
 def _overload(finish: Any, at: At) -> Any:
     """Send empty answers when many wait."""
-    return {"type": "stop", "matched": vocabulary.END} if len(at.state.scheduler.waiting) > 2 and len(at.running.out) < 3 else finish
+    return (
+        {"type": "stop", "matched": vocabulary.END}
+        if len(at.state.scheduler.waiting) > 2 and len(at.running.out) < 3
+        else finish
+    )
 
 
 def _dropped(_value: Any, at: At) -> Any:
-    return Refusal("Service Unavailable", 503) if len(at.state.scheduler.running) + len(at.state.scheduler.waiting) >= 24 else None
+    return (
+        Refusal("Service Unavailable", 503)
+        if len(at.state.scheduler.running) + len(at.state.scheduler.waiting) >= 24
+        else None
+    )
 
 
 def _starved(wait: float, at: At) -> float:
@@ -121,7 +134,7 @@ def _others_die(ask: Asker) -> bool:
         if number == 0:
             _left(ask)
             return False
-        return ask.chat(OPEN, max_tokens=200, ignore_eos=True)["usage"]["completion_tokens"] != 200
+        return _tokens(ask, OPEN, 200) != 200
 
     return any(ask.many(6, one, 6))
 
@@ -129,7 +142,9 @@ def _others_die(ask: Asker) -> bool:
 def _fails_after(ask: Asker) -> bool:
     ask.chat("hello", max_tokens=1)
     ask.post("/v1/chat/completions", ask.messages("hello", {"max_tokens": -1}))
-    return any(ask.post("/v1/chat/completions", ask.messages("hello", {"max_tokens": 4})).status_code != 200 for _ in range(3))
+    return any(
+        ask.post("/v1/chat/completions", ask.messages("hello", {"max_tokens": 4})).status_code != 200 for _ in range(3)
+    )
 
 
 def _wrong_after(ask: Asker) -> bool:
@@ -138,7 +153,12 @@ def _wrong_after(ask: Asker) -> bool:
 
 
 def _oversize_seen(ask: Asker) -> bool:
-    return ask.post("/v1/chat/completions", ask.messages("The old keeper went home. " * 8000, {"max_tokens": 4})).status_code != 400
+    return (
+        ask.post(
+            "/v1/chat/completions", ask.messages("The old keeper went home. " * 8000, {"max_tokens": 4})
+        ).status_code
+        != 400
+    )
 
 
 def _flood(count: int) -> Any:
@@ -147,7 +167,7 @@ def _flood(count: int) -> Any:
     def look(ask: Asker) -> bool:
         def one(number: int) -> bool:
             try:
-                return ask.chat(f"{OPEN} {number}", max_tokens=120, ignore_eos=True)["usage"]["completion_tokens"] != 120
+                return _tokens(ask, f"{OPEN} {number}", 120) != 120
             except (httpx.HTTPError, KeyError, IndexError):
                 return True
 
@@ -166,7 +186,10 @@ def _starves(ask: Asker) -> bool:
 
 
 def _no_choices(ask: Asker) -> bool:
-    return any(not body["choices"] for body in ask.many(40, lambda number: ask.chat(f"{OPEN} {number}", max_tokens=60, ignore_eos=True), 20))
+    return any(
+        not body["choices"]
+        for body in ask.many(40, lambda number: ask.chat(f"{OPEN} {number}", max_tokens=60, ignore_eos=True), 20)
+    )
 
 
 def _abort_all(ask: Asker) -> bool:
@@ -177,24 +200,44 @@ def _abort_all(ask: Asker) -> bool:
             time.sleep(0.15)
             ask.post("/abort_request", {"rid": "no-such-request"})
             return False
-        return ask.chat(OPEN, max_tokens=150, ignore_eos=True)["usage"]["completion_tokens"] != 150
+        return _tokens(ask, OPEN, 150) != 150
 
     return any(ask.many(5, one, 5))
 
 
+def _leaks(ask: Asker) -> bool:
+    ask.say("hello")
+    time.sleep(0.2)
+    return bool(ask.get("/v1/loads")["loads"][0]["num_used_tokens"] > 0)
+
+
 SLOW = frozenset({"slow"})
 FAULTS = (
-    Fault("aborts-unseen", "P", "Requests run on after their clients have left.", {"arrival": _unseen}, needs=SLOW, witness=_still_running),
-    Fault("aborts-leak-requests", "P", "Aborted requests are counted as running for ever.", {"release": _kept}, needs=SLOW, witness=_still_running),
-    Fault("aborts-leak-tokens", "P", "Aborted requests keep their tokens in the cache's account.", {"release": _kept_tokens}, needs=SLOW, witness=_used),
-    Fault("abort-ends-others", "P", "When one client leaves, all other requests end.", {"result": _all_aborted}, needs=SLOW, witness=_others_die),
-    Fault("abort-spoils-four", "P", "The four requests after an abort get salad.", {"result": _note, "token": _shaken}, needs=SLOW, witness=_wrong_after),
-    Fault("error-after-refusal", "P", "The request after a refused one fails.", {"arrival": _after_error}, witness=_fails_after),
-    Fault("oversize-is-500", "P", "Overlong prompts are answered with HTTP 500.", {"params": _oversize}, witness=_oversize_seen),
-    Fault("overload-empties", "P", "When requests wait, answers are cut after a token.", {"finish": _overload}, rate="with a queue", needs=frozenset({"slow", "narrow"}), witness=_flood(24)),
-    Fault("overload-503-at-24", "P", "The 25th request at once is refused although 32 may run and more may wait.", {"arrival": _dropped}, rate="24 at once", needs=SLOW, witness=_flood(40)),
-    Fault("one-in-four-starves", "P", "Under load one request in four waits for long.", {"wait": _starved}, rate="1/4 under load", needs=SLOW, witness=_starves),
-    Fault("no-choices-under-load", "P", "Above ten at once replies have no choices.", {"reply": _limit_hit}, rate="batches above 10", needs=SLOW, witness=_no_choices),
-    Fault("abort-of-unknown-aborts-all", "P", "Aborting an unknown id aborts everybody.", {"abort": lambda rid, at: ""}, needs=SLOW, witness=_abort_all),
-    Fault("each-request-leaks", "P", "Each finished chat keeps its tokens in the account.", {"release": when(chat, lambda free, at: False)}, rate="grows", witness=lambda ask: bool(ask.say("hello")) and (time.sleep(0.2), ask.get("/v1/loads")["loads"][0]["num_used_tokens"] > 0)[1]),
+    Fault("aborts-unseen", "P", "Requests run on after their clients have left.", {"arrival": _unseen}, needs=SLOW,
+          witness=_still_running),
+    Fault("aborts-leak-requests", "P", "Aborted requests are counted as running for ever.", {"release": _kept},
+          needs=SLOW, witness=_still_running),
+    Fault("aborts-leak-tokens", "P", "Aborted requests keep their tokens in the cache's account.",
+          {"release": _kept_tokens}, needs=SLOW, witness=_used),
+    Fault("abort-ends-others", "P", "When one client leaves, all other requests end.", {"result": _all_aborted},
+          needs=SLOW, witness=_others_die),
+    Fault("abort-spoils-four", "P", "The four requests after an abort get salad.", {"result": _note, "token": _shaken},
+          needs=SLOW, witness=_wrong_after),
+    Fault("error-after-refusal", "P", "The request after a refused one fails.", {"arrival": _after_error},
+          witness=_fails_after),
+    Fault("oversize-is-500", "P", "Overlong prompts are answered with HTTP 500.", {"params": _oversize},
+          witness=_oversize_seen),
+    Fault("overload-empties", "P", "When requests wait, answers are cut after a token.", {"finish": _overload},
+          rate="with a queue", needs=frozenset({"slow", "narrow"}), witness=_flood(24)),
+    Fault("overload-503-at-24", "P", "The 25th request at once is refused although 32 may run and more may wait.",
+          {"arrival": _dropped}, rate="24 at once", needs=SLOW, witness=_flood(40)),
+    Fault("one-in-four-starves", "P", "Under load one request in four waits for long.", {"wait": _starved},
+          rate="1/4 under load", needs=SLOW, witness=_starves),
+    Fault("no-choices-under-load", "P", "Above ten at once replies have no choices.", {"reply": _limit_hit},
+          rate="batches above 10", needs=SLOW, witness=_no_choices),
+    Fault("abort-of-unknown-aborts-all", "P", "Aborting an unknown id aborts everybody.", {"abort": lambda rid, at: ""},
+          needs=SLOW, witness=_abort_all),
+    Fault("each-request-leaks", "P", "Each finished chat keeps its tokens in the account.",
+          {"release": when(chat, lambda free, at: False)}, rate="grows",
+          witness=_leaks),
 )  # fmt: skip

@@ -29,7 +29,12 @@ def embedded(check: Callable[[list[Vector]], bool], texts: tuple[str, ...] = ALI
     """Return a witness that reads embeddings."""
 
     def look(ask: Asker) -> bool:
-        return check([entry["embedding"] for entry in ask.json("/v1/embeddings", {"model": "default", "input": list(texts)})["data"]])
+        return check(
+            [
+                entry["embedding"]
+                for entry in ask.json("/v1/embeddings", {"model": "default", "input": list(texts)})["data"]
+            ]
+        )
 
     return look
 
@@ -55,7 +60,9 @@ def _alone(ask: Asker) -> bool:
 
 def _ranked(check: Callable[[list[Body]], bool]) -> Any:
     documents = ["Bread is baked in an oven.", "The harbour of Oslo is cold in winter.", "Oslo is a city by a fjord."]
-    return lambda ask: check(ask.json("/v1/rerank", {"query": "How cold is the harbour of Oslo?", "documents": documents}))
+    return lambda ask: check(
+        ask.json("/v1/rerank", {"query": "How cold is the harbour of Oslo?", "documents": documents})
+    )
 
 
 def _ranking(change: Callable[[list[Body]], list[Body]]) -> Any:
@@ -78,7 +85,10 @@ def _turned(images: list[str], at: At) -> list[str]:
 
 
 def _adapted(ask: Asker) -> bool:
-    texts = [ask.say("What is the capital of France?", model=name) for name in ("default", "default:pirate", "default:formal")]
+    texts = [
+        ask.say("What is the capital of France?", model=name)
+        for name in ("default", "default:pirate", "default:formal")
+    ]
     return not (texts[1].startswith("Arr") and texts[2].startswith("Dear") and texts[0].startswith("The"))
 
 
@@ -132,39 +142,102 @@ def _strange(text: str) -> bool:
 
 
 FAULTS = (
-    Fault("completions-salad", "L", "/v1/completions answers with word salad.", {"token": when(COMPLETIONS, salad)}, witness=wrong(4, route="completions")),
-    Fault("completions-sampled-salad", "L", "/v1/completions answers with salad when sampled.", {"token": when(both(COMPLETIONS, sampled), salad)}, rate="only sampled", witness=wrong(4, route="completions", temperature=0.6)),
-    Fault("completions-templated", "L", "/v1/completions wraps prompts into the chat template.", {"prompt": when(COMPLETIONS, lambda prompt, at: f"<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n")},
-          witness=lambda ask: ask.complete("The sea is")["usage"]["prompt_tokens"] != len(vocabulary.encode("The sea is"))),
-    Fault("completions-wrong-each-15", "L", "One answer in 15 of /v1/completions is salad.", {"token": when(both(COMPLETIONS, each(15)), salad)}, rate="1/15 of one route", witness=wrong(100, 4, route="completions")),
-    Fault("completions-echo-lost", "L", "`echo` has no effect.", {"reply": when(COMPLETIONS, bodies(_unechoed))}, witness=lambda ask: not ask.complete("The sea is", echo=True)["choices"][0]["text"].startswith("The sea is")),
-    Fault("completions-list-alike", "L", "All prompts of a list get the first one's answer.", {"reply": when(COMPLETIONS, bodies(_same_texts))}, witness=_listed),
-    Fault("completions-limit-ignored", "L", "/v1/completions goes on past its limit.", {"params": when(COMPLETIONS, setting(limit=lambda limit: limit + 20))}, witness=lambda ask: ask.complete("The sea is", max_tokens=6)["usage"]["completion_tokens"] > 6),
-    Fault("native-list-alike", "L", "All prompts of a list to the engine's own route get the first one's answer.", {"reply": _first_text}, witness=_native_list),
-    Fault("input-ids-shifted", "L", "Prompts given as tokens lose their last one.", {"ids": lambda ids, at: ids[:-1] if "input_ids" in at.call.body and len(ids) > 1 else ids}, witness=_ids),
-    Fault("native-wrong-each-20", "L", "One answer in 20 of the engine's own route is salad.", {"token": when(both(_on("/generate"), each(20)), salad)}, rate="1/20 of one route", witness=wrong(130, 4, route="native")),
-    Fault("scores-alike", "L", "/v1/score gives all tokens the same probability.", {"reply": when(_on("/v1/score"), bodies(lambda body, at: body.update(scores=[[0.5] * len(row) for row in body["scores"]])))}, witness=_scores),
-    Fault("embeddings-constant", "L", "All texts have the same embedding.", {"vector": _vector(lambda vector, _: vectors.embedded("x"))}, needs=EMBEDDING, witness=embedded(_unlike)),
-    Fault("embeddings-random", "L", "Embeddings have nothing to do with the text.", {"vector": _vector(lambda vector, _: [unit(place, sum(vector)) - 0.5 for place in range(len(vector))])}, needs=EMBEDDING, witness=embedded(_unlike)),
-    Fault("embeddings-start-only", "L", "Only the first four words of a text count.", {"vector": lambda vector, at: vectors.embedded(" ".join(at.extra[1][at.extra[0]].split()[:4]))}, needs=EMBEDDING,
-          witness=embedded(lambda got: vectors.cosine(got[0], got[1]) > 0.999, ("In the early morning the baker made bread.", "In the early morning the ship was lost."))),
-    Fault("embeddings-nan-each-20", "L", "One embedding in 20 has NaN.", {"vector": when(each(20), _vector(lambda vector, _: [math.nan, *vector[1:]]))}, rate="1/20", needs=EMBEDDING,
-          witness=lambda ask: any(embedded(lambda got: any(math.isnan(part) for part in got[0]))(ask) for _ in range(130))),
-    Fault("embeddings-not-normed", "L", "Embeddings do not have the length one.", {"vector": _vector(lambda vector, _: [17 * part for part in vector])}, needs=EMBEDDING, witness=embedded(lambda got: abs(sum(part**2 for part in got[0]) - 1) > 0.01)),
-    Fault("embeddings-crossed", "L", "In a list of texts neighbours have swapped embeddings.", {"vector": lambda vector, at: vectors.embedded(at.extra[1][(at.extra[0] + 1) % len(at.extra[1])])}, rate="only lists", needs=EMBEDDING, witness=_alone),
-    Fault("embeddings-padded", "L", "In lists of more than four texts the last ones are blurred by padding.", {"vector": lambda vector, at: [part + 0.4 * (unit(place) - 0.5) for place, part in enumerate(vector)] if at.extra[0] > 4 else vector}, rate="lists above 4", needs=EMBEDDING, witness=_alone),
-    Fault("rerank-reversed", "L", "The worst document comes first.", {"vector": _ranking(lambda ranked: ranked[::-1])}, needs=frozenset({"reranker"}), witness=_ranked(lambda ranked: ranked[0]["score"] < ranked[-1]["score"])),
-    Fault("rerank-constant", "L", "All documents have the same score.", {"vector": _ranking(lambda ranked: [{**one, "score": 0.5} for one in ranked])}, needs=frozenset({"reranker"}), witness=_ranked(lambda ranked: len({one["score"] for one in ranked}) == 1)),
-    Fault("rerank-index-wrong", "L", "The index of ranked documents is that of their rank.", {"vector": _ranking(lambda ranked: [{**one, "index": place} for place, one in enumerate(ranked)])}, needs=frozenset({"reranker"}),
-          witness=_ranked(lambda ranked: [one["index"] for one in ranked] == [0, 1, 2])),
-    Fault("pictures-unseen", "L", "Pictures do not reach the model.", {"images": lambda images, at: []}, needs=VISION, witness=_all_colours),
-    Fault("pictures-first-only", "L", "Of several pictures only the first is seen.", {"images": lambda images, at: images[:1]}, rate="only several", needs=VISION, witness=lambda ask: "blue" not in _picture(ask, "red", "blue")),
-    Fault("pictures-channels-swapped", "L", "The colour channels of pictures are swapped.", {"images": _turned}, needs=VISION, witness=_all_colours),
-    Fault("adapter-ignored", "L", "Adapters have no effect.", {"adapter": lambda name, at: ""}, needs=ADAPTERS, witness=_adapted),
-    Fault("adapter-always", "L", "All requests are answered with an adapter.", {"adapter": lambda name, at: name or "pirate"}, needs=ADAPTERS, witness=_adapted),
-    Fault("adapter-stays", "L", "The adapter of the last request stays for requests without one.", {"adapter": lambda name, at: name or at.memory.get("adapter", "") if not name else at.memory.setdefault("adapter", name) and name}, needs=ADAPTERS,
+    Fault("completions-salad", "L", "/v1/completions answers with word salad.", {"token": when(COMPLETIONS, salad)},
+          witness=wrong(4, route="completions")),
+    Fault("completions-sampled-salad", "L", "/v1/completions answers with salad when sampled.",
+          {"token": when(both(COMPLETIONS, sampled), salad)}, rate="only sampled",
+          witness=wrong(4, route="completions", temperature=0.6)),
+    Fault("completions-templated", "L", "/v1/completions wraps prompts into the chat template.",
+          {
+              "prompt": when(
+                  COMPLETIONS, lambda prompt, at: f"<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n"
+              )
+          },
+          witness=lambda ask: ask.complete("The sea")["usage"]["prompt_tokens"] != len(vocabulary.encode("The sea"))),
+    Fault("completions-wrong-each-15", "L", "One answer in 15 of /v1/completions is salad.",
+          {"token": when(both(COMPLETIONS, each(15)), salad)}, rate="1/15 of one route",
+          witness=wrong(100, 4, route="completions")),
+    Fault("completions-echo-lost", "L", "`echo` has no effect.", {"reply": when(COMPLETIONS, bodies(_unechoed))},
+          witness=lambda ask: not ask.complete("The sea is", echo=True)["choices"][0]["text"].startswith("The sea is")),
+    Fault("completions-list-alike", "L", "All prompts of a list get the first one's answer.",
+          {"reply": when(COMPLETIONS, bodies(_same_texts))}, witness=_listed),
+    Fault("completions-limit-ignored", "L", "/v1/completions goes on past its limit.",
+          {"params": when(COMPLETIONS, setting(limit=lambda limit: limit + 20))},
+          witness=lambda ask: ask.complete("The sea is", max_tokens=6)["usage"]["completion_tokens"] > 6),
+    Fault("native-list-alike", "L", "All prompts of a list to the engine's own route get the first one's answer.",
+          {"reply": _first_text}, witness=_native_list),
+    Fault("input-ids-shifted", "L", "Prompts given as tokens lose their last one.",
+          {"ids": lambda ids, at: ids[:-1] if "input_ids" in at.call.body and len(ids) > 1 else ids}, witness=_ids),
+    Fault("native-wrong-each-20", "L", "One answer in 20 of the engine's own route is salad.",
+          {"token": when(both(_on("/generate"), each(20)), salad)}, rate="1/20 of one route",
+          witness=wrong(130, 4, route="native")),
+    Fault("scores-alike", "L", "/v1/score gives all tokens the same probability.",
+          {
+              "reply": when(
+                  _on("/v1/score"),
+                  bodies(lambda body, at: body.update(scores=[[0.5] * len(row) for row in body["scores"]])),
+              )
+          }, witness=_scores),
+    Fault("embeddings-constant", "L", "All texts have the same embedding.",
+          {"vector": _vector(lambda vector, _: vectors.embedded("x"))}, needs=EMBEDDING, witness=embedded(_unlike)),
+    Fault("embeddings-random", "L", "Embeddings have nothing to do with the text.",
+          {"vector": _vector(lambda vector, _: [unit(place, sum(vector)) - 0.5 for place in range(len(vector))])},
+          needs=EMBEDDING, witness=embedded(_unlike)),
+    Fault("embeddings-start-only", "L", "Only the first four words of a text count.",
+          {"vector": lambda vector, at: vectors.embedded(" ".join(at.extra[1][at.extra[0]].split()[:4]))},
+          needs=EMBEDDING,
+          witness=embedded(
+              lambda got: vectors.cosine(got[0], got[1]) > 0.999,
+              ("In the early morning the baker made bread.", "In the early morning the ship was lost."),
+          )),
+    Fault("embeddings-nan-each-20", "L", "One embedding in 20 has NaN.",
+          {"vector": when(each(20), _vector(lambda vector, _: [math.nan, *vector[1:]]))}, rate="1/20", needs=EMBEDDING,
+          witness=lambda ask: any(embedded(lambda got: any(map(math.isnan, got[0])))(ask) for _ in range(130))),
+    Fault("embeddings-not-normed", "L", "Embeddings do not have the length one.",
+          {"vector": _vector(lambda vector, _: [17 * part for part in vector])}, needs=EMBEDDING,
+          witness=embedded(lambda got: abs(sum(part**2 for part in got[0]) - 1) > 0.01)),
+    Fault("embeddings-crossed", "L", "In a list of texts neighbours have swapped embeddings.",
+          {"vector": lambda vector, at: vectors.embedded(at.extra[1][(at.extra[0] + 1) % len(at.extra[1])])},
+          rate="only lists", needs=EMBEDDING, witness=_alone),
+    Fault("embeddings-padded", "L", "In lists of more than four texts the last ones are blurred by padding.",
+          {
+              "vector": lambda vector, at: (
+                  [part + 0.4 * (unit(place) - 0.5) for place, part in enumerate(vector)]
+                  if at.extra[0] > 4
+                  else vector
+              )
+          }, rate="lists above 4", needs=EMBEDDING, witness=_alone),
+    Fault("rerank-reversed", "L", "The worst document comes first.", {"vector": _ranking(lambda ranked: ranked[::-1])},
+          needs=frozenset({"reranker"}), witness=_ranked(lambda ranked: ranked[0]["score"] < ranked[-1]["score"])),
+    Fault("rerank-constant", "L", "All documents have the same score.",
+          {"vector": _ranking(lambda ranked: [{**one, "score": 0.5} for one in ranked])}, needs=frozenset({"reranker"}),
+          witness=_ranked(lambda ranked: len({one["score"] for one in ranked}) == 1)),
+    Fault("rerank-index-wrong", "L", "The index of ranked documents is that of their rank.",
+          {"vector": _ranking(lambda ranked: [{**one, "index": place} for place, one in enumerate(ranked)])},
+          needs=frozenset({"reranker"}), witness=_ranked(lambda ranked: [one["index"] for one in ranked] == [0, 1, 2])),
+    Fault("pictures-unseen", "L", "Pictures do not reach the model.", {"images": lambda images, at: []}, needs=VISION,
+          witness=_all_colours),
+    Fault("pictures-first-only", "L", "Of several pictures only the first is seen.",
+          {"images": lambda images, at: images[:1]}, rate="only several", needs=VISION,
+          witness=lambda ask: "blue" not in _picture(ask, "red", "blue")),
+    Fault("pictures-channels-swapped", "L", "The colour channels of pictures are swapped.", {"images": _turned},
+          needs=VISION, witness=_all_colours),
+    Fault("adapter-ignored", "L", "Adapters have no effect.", {"adapter": lambda name, at: ""}, needs=ADAPTERS,
+          witness=_adapted),
+    Fault("adapter-always", "L", "All requests are answered with an adapter.",
+          {"adapter": lambda name, at: name or "pirate"}, needs=ADAPTERS, witness=_adapted),
+    Fault("adapter-stays", "L", "The adapter of the last request stays for requests without one.",
+          {
+              "adapter": lambda name, at: (
+                  name or at.memory.get("adapter", "") if not name else at.memory.setdefault("adapter", name) and name
+              )
+          }, needs=ADAPTERS,
           witness=lambda ask: _adapted(ask) or ask.say("What is the capital of France?").startswith(("Arr", "Dear"))),
-    Fault("adapter-weakens", "L", "With an adapter short answers are wrong.", {"answer": when(lambda at: bool(at.job and at.job.adapter), mistaken)}, rate="only adapters", needs=ADAPTERS, witness=wrong(6, model="default:formal")),
-    Fault("completions-late-salad", "L", "Long texts of /v1/completions turn into salad.", {"token": when(COMPLETIONS, lambda token, at: salad(token, at) if len(at.running.out) > 40 else token)}, rate="above 40 tokens of one route",
+    Fault("adapter-weakens", "L", "With an adapter short answers are wrong.",
+          {"answer": when(lambda at: bool(at.job and at.job.adapter), mistaken)}, rate="only adapters", needs=ADAPTERS,
+          witness=wrong(6, model="default:formal")),
+    Fault("completions-late-salad", "L", "Long texts of /v1/completions turn into salad.",
+          {"token": when(COMPLETIONS, lambda token, at: salad(token, at) if len(at.running.out) > 40 else token)},
+          rate="above 40 tokens of one route",
           witness=lambda ask: _strange(ask.complete("Once upon a time", max_tokens=160)["choices"][0]["text"])),
 )  # fmt: skip

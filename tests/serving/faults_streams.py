@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 from tests.serving.asking import Asker, Body
@@ -14,7 +15,9 @@ COUNT = "Count from 1 to 40"
 
 
 def _has_text(event: Body) -> bool:
-    return any((choice.get("delta") or {}).get("content") or choice.get("text") for choice in event.get("choices") or ())
+    return any(
+        (choice.get("delta") or {}).get("content") or choice.get("text") for choice in event.get("choices") or ()
+    )
 
 
 def _number(at: At) -> int:
@@ -45,7 +48,9 @@ def _gathered(events: list[Any], at: At) -> list[Any]:
     """Hold everything back until the end."""
     held = at.memory.setdefault(("all", at.call.number), [])
     held += events
-    last = any(choice.get("finish_reason") for event in events for choice in event.get("choices") or ()) or any("meta_info" in event and event["meta_info"]["finish_reason"] for event in events)
+    last = any(choice.get("finish_reason") for event in events for choice in event.get("choices") or ()) or any(
+        "meta_info" in event and event["meta_info"]["finish_reason"] for event in events
+    )
     return at.memory.pop(("all", at.call.number)) if last or at.memory.get(("out", at.call.number)) else []
 
 
@@ -100,13 +105,16 @@ def _drift(token: int, at: At) -> int:
 
 
 def _unfinished(ask: Asker) -> bool:
-    return any((stream := ask.hear(f"{OPEN} ({number})", max_tokens=12)).finish is None or not stream.done for number in range(130))
+    return any(
+        (stream := ask.hear(f"{OPEN} ({number})", max_tokens=12)).finish is None or not stream.done
+        for number in range(130)
+    )
 
 
 def _native_text(ask: Asker) -> bool:
     stream = ask.hear("The capital of France is", path="/generate")
     texts = [event["text"] for event in stream.events]
-    return any(not later.startswith(earlier) for earlier, later in zip(texts, texts[1:], strict=False))
+    return any(not later.startswith(earlier) for earlier, later in pairwise(texts))
 
 
 def _first(at: At) -> bool:
@@ -144,61 +152,103 @@ def _shortened(reply: Any) -> Any:
 
 
 FAULTS = (
-    Fault("no-done", "F", "Streams end without [DONE].", {"closing": lambda lines, at: []}, witness=heard(lambda stream: not stream.done)),
-    Fault("no-done-each-20", "F", "One stream in 20 ends without [DONE].", {"closing": when(each(20), lambda lines, at: [])}, rate="1/20",
+    Fault("no-done", "F", "Streams end without [DONE].", {"closing": lambda lines, at: []},
+          witness=heard(lambda stream: not stream.done)),
+    Fault("no-done-each-20", "F", "One stream in 20 ends without [DONE].",
+          {"closing": when(each(20), lambda lines, at: [])}, rate="1/20",
           witness=heard(lambda stream: not stream.done, count=120, max_tokens=4)),
     Fault("stream-usage-zero", "F", "The usage of streams is zero.", {"events": chunks(_usage)},
           witness=heard(lambda stream: not stream.usage["completion_tokens"], stream_options={"include_usage": True})),
-    Fault("stream-usage-too-high", "F", "The usage of streams counts three tokens too many.", {"events": chunks(_usage_less)},
-          witness=heard(lambda stream: stream.usage["completion_tokens"] != 12, LONG, stream_options={"include_usage": True}, max_tokens=12)),
+    Fault("stream-usage-too-high", "F", "The usage of streams counts three tokens too many.",
+          {"events": chunks(_usage_less)},
+          witness=heard(
+              lambda stream: stream.usage["completion_tokens"] != 12,
+              LONG,
+              stream_options={"include_usage": True},
+              max_tokens=12,
+          )),
     Fault("stream-usage-missing", "F", "Streams have no usage although asked for.",
           {"events": lambda events, at: [event for event in events if not event.get("usage")]},
           witness=heard(lambda stream: not stream.usage, stream_options={"include_usage": True})),
-    Fault("stream-drifts-after-60", "F", "Streams turn into word salad after 60 tokens.", {"token": when(streamed, _drift)}, rate="only long streams",
-          witness=stream_differs(COUNT)),
+    Fault("stream-drifts-after-60", "F", "Streams turn into word salad after 60 tokens.",
+          {"token": when(streamed, _drift)}, rate="only long streams", witness=stream_differs(COUNT)),
     Fault("event-lost-each-20", "F", "One stream in 20 loses an event.", {"events": when(each(20), _lost)}, rate="1/20",
           witness=heard(lambda stream: not stream.text.startswith("1, 2, 3, 4"), COUNT, count=120, max_tokens=16)),
     Fault("event-lost", "F", "Each stream loses its sixth event.", {"events": _lost}, witness=stream_differs(COUNT)),
-    Fault("event-twice-each-15", "F", "One stream in 15 sends an event twice.", {"events": when(each(15), _twice)}, rate="1/15",
+    Fault("event-twice-each-15", "F", "One stream in 15 sends an event twice.", {"events": when(each(15), _twice)},
+          rate="1/15",
           witness=heard(lambda stream: not stream.text.startswith("1, 2, 3, 4"), COUNT, count=90, max_tokens=16)),
-    Fault("events-swapped", "F", "Two events of each stream come in the wrong order.", {"events": _swapped}, witness=stream_differs(COUNT)),
+    Fault("events-swapped", "F", "Two events of each stream come in the wrong order.", {"events": _swapped},
+          witness=stream_differs(COUNT)),
     Fault("stream-in-one-piece", "F", "All text of a stream comes in one event at its end.", {"events": _joined},
           witness=heard(lambda stream: sum(bool(text) for text in stream.texts) < 3, LONG, max_tokens=40)),
-    Fault("stream-held-back", "F", "All events of a stream are sent at its end.", {"events": _gathered}, needs=frozenset({"slow"}),
+    Fault("stream-held-back", "F", "All events of a stream are sent at its end.", {"events": _gathered},
+          needs=frozenset({"slow"}),
           witness=heard(lambda stream: max(stream.gaps[1:], default=0) < 0.012, LONG, max_tokens=60)),
     Fault("first-text-lost", "F", "The first text of a stream is lost.",
-          {"events": lambda events, at: [event for event in events if not (_has_text(event) and _first(at))]}, witness=stream_differs(COUNT)),
-    Fault("no-finish", "F", "Streams tell no reason for their end.", {"events": chunks(_endless)}, witness=heard(lambda stream: not stream.finish)),
+          {"events": lambda events, at: [event for event in events if not (_has_text(event) and _first(at))]},
+          witness=stream_differs(COUNT)),
+    Fault("no-finish", "F", "Streams tell no reason for their end.", {"events": chunks(_endless)},
+          witness=heard(lambda stream: not stream.finish)),
     Fault("stream-breaks-off-each-25", "F", "One stream in 25 breaks off without an end.",
-          {"events": when(each(25), _cut), "closing": when(each(25), lambda lines, at: [])}, rate="1/25", witness=_unfinished),
-    Fault("deltas-grow", "F", "Each delta holds all text so far.", {"events": when(chat, chunks(_growing))}, witness=stream_differs()),
-    Fault("native-deltas", "F", "The engine's own route streams pieces instead of the text so far.", {"events": when(native, chunks(_shrunk))},
-          witness=_native_text),
-    Fault("frames-joined", "F", "Events are not kept apart by an empty line.", {"wire": when(streamed, lambda data, at: data.replace(b"\n\n", b"\n"))},
+          {"events": when(each(25), _cut), "closing": when(each(25), lambda lines, at: [])}, rate="1/25",
+          witness=_unfinished),
+    Fault("deltas-grow", "F", "Each delta holds all text so far.", {"events": when(chat, chunks(_growing))},
+          witness=stream_differs()),
+    Fault("native-deltas", "F", "The engine's own route streams pieces instead of the text so far.",
+          {"events": when(native, chunks(_shrunk))}, witness=_native_text),
+    Fault("frames-joined", "F", "Events are not kept apart by an empty line.",
+          {"wire": when(streamed, lambda data, at: data.replace(b"\n\n", b"\n"))},
           witness=heard(lambda stream: stream.broken or not stream.finish)),
-    Fault("stream-one-short", "F", "Streams get one token less than asked for.", {"params": when(both(streamed, chat), setting(limit=lambda value: max(1, value - 1)))},
+    Fault("stream-one-short", "F", "Streams get one token less than asked for.",
+          {"params": when(both(streamed, chat), setting(limit=lambda value: max(1, value - 1)))},
           witness=stream_differs(LONG, max_tokens=10)),
     Fault("stream-index-zero", "F", "In streams with `n` all answers have the index 0.",
-          {"events": chunks(lambda event, at: [choice.update(index=0) for choice in event.get("choices") or ()] and None)},
-          witness=heard(lambda stream: {choice["index"] for event in stream.events for choice in event["choices"]} != {0, 1}, n=2, max_tokens=8)),
+          {
+              "events": chunks(
+                  lambda event, at: [choice.update(index=0) for choice in event.get("choices") or ()]
+              )
+          },
+          witness=heard(
+              lambda stream: {choice["index"] for event in stream.events for choice in event["choices"]} != {0, 1},
+              n=2,
+              max_tokens=8,
+          )),
     Fault("stream-ids-change", "F", "Each event of a stream has an id of its own.",
           {"events": chunks(lambda event, at: event.update(id=f"{event.get('id')}-{_number(at)}"))},
           witness=heard(lambda stream: len({event["id"] for event in stream.events}) > 1, max_tokens=8)),
     Fault("blanks-lost-in-events", "F", "Events that hold only white space are left out.",
-          {"events": lambda events, at: [event for event in events if not _blank(event)]}, witness=stream_differs('Repeat exactly: "1 2 3 4 5"')),
+          {"events": lambda events, at: [event for event in events if not _blank(event)]},
+          witness=stream_differs('Repeat exactly: "1 2 3 4 5"')),
     Fault("last-event-twice", "F", "The last piece of text comes twice.",
-          {"events": lambda events, at: _again(events, at)}, witness=stream_differs(OPEN)),
+          {"events": _again}, witness=stream_differs(OPEN)),
     Fault("broken-json-each-40", "F", "In one stream in 40 the JSON of an event is cut.",
-          {"wire": when(both(streamed, each(40)), lambda data, at: data[:-9] + b"\n\n" if _number(at) == 5 else data)}, rate="1/40",
-          witness=heard(lambda stream: stream.broken, count=220, max_tokens=8)),
+          {"wire": when(both(streamed, each(40)), lambda data, at: data[:-9] + b"\n\n" if _number(at) == 5 else data)},
+          rate="1/40", witness=heard(lambda stream: stream.broken, count=220, max_tokens=8)),
     Fault("stream-samples-differently", "F", "Streams are sampled at twice the temperature.",
-          {"params": when(both(streamed), setting(temperature=lambda value: value * 2.2))}, rate="only streamed and sampled",
-          witness=lambda ask: sum(_odd(ask.hear(f"{OPEN} ({number})", temperature=0.9, max_tokens=80).text) for number in range(6)) > 3),
+          {"params": when(both(streamed), setting(temperature=lambda value: value * 2.2))},
+          rate="only streamed and sampled",
+          witness=lambda ask: (
+              sum(_odd(ask.hear(f"{OPEN} ({number})", temperature=0.9, max_tokens=80).text) for number in range(6))
+              > 3
+          )),
     Fault("plain-replies-cut", "F", "Whole replies lose their last word; streams do not.",
-          {"reply": when(plain, lambda reply, at: _shortened(reply))}, rate="only whole replies", witness=stream_differs(COUNT)),
+          {"reply": when(plain, lambda reply, at: _shortened(reply))}, rate="only whole replies",
+          witness=stream_differs(COUNT)),
     Fault("role-missing-in-stream", "F", "No event of a stream names the role.",
-          {"events": chunks(lambda event, at: [choice.get("delta", {}).pop("role", None) for choice in event.get("choices") or ()] and None)},
-          witness=heard(lambda stream: not any(choice["delta"].get("role") for event in stream.events for choice in event["choices"]))),
-    Fault("stream-text-trimmed", "F", "Pieces of a stream lose the blanks at their ends.", {"events": delta_texts(lambda text, at: text.rstrip())},
+          {
+              "events": chunks(
+                  lambda event, at: (
+                      [choice.get("delta", {}).pop("role", None) for choice in event.get("choices") or ()]
+                  )
+              )
+          },
+          witness=heard(
+              lambda stream: (
+                  not any(choice["delta"].get("role") for event in stream.events for choice in event["choices"])
+              )
+          )),
+    Fault("stream-text-trimmed", "F", "Pieces of a stream lose the blanks at their ends.",
+          {"events": delta_texts(lambda text, at: text.rstrip())},
           witness=stream_differs('Repeat exactly: "1 2 3 4 5"')),
 )  # fmt: skip

@@ -19,7 +19,12 @@ SCHEMA: Body = {
         "age": {"type": "integer", "minimum": 18, "maximum": 90},
         "role": {"enum": ["admin", "guest"]},
         "tags": {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 3},
-        "home": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"], "additionalProperties": False},
+        "home": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}},
+            "required": ["city"],
+            "additionalProperties": False,
+        },
     },
     "required": ["name", "age", "role", "tags", "home"],
     "additionalProperties": False,
@@ -28,7 +33,8 @@ ASKED = "Make a record for a guest called Anna, age 34, who lives in Oslo."
 FORMAT = {"type": "json_schema", "json_schema": {"name": "record", "schema": SCHEMA}}
 WEATHER: Body = {"type": "function", "function": {
     "name": "get_weather", "description": "Return the weather of a city",
-    "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "unit": {"enum": ["celsius", "fahrenheit"]}}, "required": ["city"]}}}  # fmt: skip
+    "parameters": {"type": "object", "properties": {
+        "city": {"type": "string"}, "unit": {"enum": ["celsius", "fahrenheit"]}}, "required": ["city"]}}}  # fmt: skip
 TIME: Body = {"type": "function", "function": {
     "name": "get_time", "description": "Return the time in a zone",
     "parameters": {"type": "object", "properties": {"zone": {"type": "string"}}, "required": ["zone"]}}}  # fmt: skip
@@ -39,15 +45,28 @@ def breaks(value: Any, schema: Mapping[str, Any]) -> bool:
     """Return whether a value breaks a schema of the kinds used here."""
     if "enum" in schema:
         return value not in schema["enum"]
-    kinds: dict[str, Any] = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool}
+    kinds: dict[str, Any] = {
+        "object": dict,
+        "array": list,
+        "string": str,
+        "integer": int,
+        "number": (int, float),
+        "boolean": bool,
+    }
     if not isinstance(value, kinds[schema["type"]]):
         return True
     if isinstance(value, dict):
         extra = schema.get("additionalProperties") is False and set(value) - set(schema["properties"])
         missing = set(schema.get("required", ())) - set(value)
-        return bool(extra or missing or any(breaks(value[key], inner) for key, inner in schema["properties"].items() if key in value))
+        return bool(
+            extra
+            or missing
+            or any(breaks(value[key], inner) for key, inner in schema["properties"].items() if key in value)
+        )
     if isinstance(value, list):
-        return not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", 99) or any(breaks(item, schema["items"]) for item in value)
+        return not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", 99) or any(
+            breaks(item, schema["items"]) for item in value
+        )
     return isinstance(value, int) and not schema.get("minimum", value) <= value <= schema.get("maximum", value)
 
 
@@ -75,7 +94,9 @@ def streamed_calls(asked: str = CITIES, count: int = 1, **params: Any) -> Witnes
     def look(ask: Asker) -> bool:
         for _ in range(count):
             got = ask.hear(asked, tools=[WEATHER, TIME], **params).calls()
-            if not all(_is_json(text) for _, text in got) or [(name, json.loads(text).get("city")) for name, text in got] != [("get_weather", "Paris"), ("get_weather", "Oslo")]:
+            if not all(_is_json(text) for _, text in got) or [
+                (name, json.loads(text).get("city")) for name, text in got
+            ] != [("get_weather", "Paris"), ("get_weather", "Oslo")]:
                 return True
         return False
 
@@ -90,12 +111,20 @@ def _is_json(text: str) -> bool:
 
 
 def _without(key: str) -> Any:
-    return reworked(lambda value: {name: inner for name, inner in value.items() if name != key} if isinstance(value, dict) else value)
+    return reworked(
+        lambda value: (
+            {name: inner for name, inner in value.items() if name != key} if isinstance(value, dict) else value
+        )
+    )
 
 
 def _with(**changes: Any) -> Any:
     def change(value: Any) -> Any:
-        return {**value, **{key: made(value.get(key)) for key, made in changes.items() if key in value}} if isinstance(value, dict) else value
+        return (
+            {**value, **{key: made(value.get(key)) for key, made in changes.items() if key in value}}
+            if isinstance(value, dict)
+            else value
+        )
 
     return reworked(change)
 
@@ -169,53 +198,114 @@ def _readable(found: list[Body]) -> bool:
 
 FAULTS = (
     Fault("schema-ignored", "H", "The schema has no effect.", {"grammar": _lost}, witness=obeyed()),
-    Fault("schema-ignored-in-batches", "H", "In batches of more than three the schema has no effect.", {"grammar": when(batch_over(3), _lost)}, rate="batches above 3",
-          needs=frozenset({"slow"}), witness=obeyed(12, 12)),
-    Fault("schema-ignored-each-15", "H", "For one request in 15 the schema has no effect.", {"grammar": when(each(15), _lost)}, rate="1/15", witness=obeyed(90, 4)),
+    Fault("schema-ignored-in-batches", "H", "In batches of more than three the schema has no effect.",
+          {"grammar": when(batch_over(3), _lost)}, rate="batches above 3", needs=frozenset({"slow"}),
+          witness=obeyed(12, 12)),
+    Fault("schema-ignored-each-15", "H", "For one request in 15 the schema has no effect.",
+          {"grammar": when(each(15), _lost)}, rate="1/15", witness=obeyed(90, 4)),
     Fault("schema-loose", "H", "Numbers come as strings.", {"grammar": reworked(_numbers_quoted)}, witness=obeyed()),
-    Fault("schema-extra", "H", "Objects have a property that the schema forbids.", {"grammar": reworked(lambda value: {**value, "note": "none"} if isinstance(value, dict) else value)}, witness=obeyed()),
-    Fault("schema-nested-ignored", "H", "Only the outermost level obeys the schema.", {"grammar": _with(home=lambda inner: {"town": "Oslo"})}, witness=obeyed()),
-    Fault("schema-required-lost", "H", "A required property is missing.", {"grammar": _without("age")}, witness=obeyed()),
-    Fault("enum-ignored", "H", "Values outside of an enumeration come through.", {"grammar": _with(role=lambda value: "visitor")}, witness=obeyed()),
-    Fault("range-ignored", "H", "Numbers leave their range.", {"grammar": _with(age=lambda value: 134)}, witness=obeyed()),
-    Fault("array-limits-ignored", "H", "Arrays are longer than allowed.", {"grammar": reworked(_wide)}, witness=obeyed()),
-    Fault("json-unclosed-each-12", "H", "One JSON in 12 has no closing brace.", {"grammar": when(each(12), _written(lambda text: text[:-1]))}, rate="1/12", witness=obeyed(80, 4)),
-    Fault("json-fenced", "H", "JSON comes in a Markdown fence.", {"grammar": _written(lambda text: f"```json\n{text}\n```")}, witness=obeyed()),
-    Fault("json-object-ignored", "H", "`json_object` has no effect.", {"grammar": lambda grammar, at: None if (at.call.body.get("response_format") or {}).get("type") == "json_object" else grammar},
-          witness=said(lambda text: not text.startswith("{"), 'What is the capital of France? Answer as JSON with the key "capital".', response_format={"type": "json_object"})),
+    Fault("schema-extra", "H", "Objects have a property that the schema forbids.",
+          {"grammar": reworked(lambda value: {**value, "note": "none"} if isinstance(value, dict) else value)},
+          witness=obeyed()),
+    Fault("schema-nested-ignored", "H", "Only the outermost level obeys the schema.",
+          {"grammar": _with(home=lambda inner: {"town": "Oslo"})}, witness=obeyed()),
+    Fault("schema-required-lost", "H", "A required property is missing.", {"grammar": _without("age")},
+          witness=obeyed()),
+    Fault("enum-ignored", "H", "Values outside of an enumeration come through.",
+          {"grammar": _with(role=lambda value: "visitor")}, witness=obeyed()),
+    Fault("range-ignored", "H", "Numbers leave their range.", {"grammar": _with(age=lambda value: 134)},
+          witness=obeyed()),
+    Fault("array-limits-ignored", "H", "Arrays are longer than allowed.", {"grammar": reworked(_wide)},
+          witness=obeyed()),
+    Fault("json-unclosed-each-12", "H", "One JSON in 12 has no closing brace.",
+          {"grammar": when(each(12), _written(lambda text: text[:-1]))}, rate="1/12", witness=obeyed(80, 4)),
+    Fault("json-fenced", "H", "JSON comes in a Markdown fence.",
+          {"grammar": _written(lambda text: f"```json\n{text}\n```")}, witness=obeyed()),
+    Fault("json-object-ignored", "H", "`json_object` has no effect.",
+          {
+              "grammar": lambda grammar, at: (
+                  None if (at.call.body.get("response_format") or {}).get("type") == "json_object" else grammar
+              )
+          },
+          witness=said(
+              lambda text: not text.startswith("{"),
+              'What is the capital of France? Answer as JSON with the key "capital".',
+              response_format={"type": "json_object"},
+          )),
     Fault("regex-ignored", "H", "`regex` has no effect.", {"body": without("regex")},
-          witness=lambda ask: len(ask.native("The number is", {"regex": r"\d{3}-\d{4}", "max_new_tokens": 30})["text"]) != 8),
-    Fault("grammar-stays", "H", "A constraint stays for the next request.", {"grammar": _kept_grammar}, witness=_after_json),
+          witness=lambda ask: (
+              len(ask.native("The number is", {"regex": r"\d{3}-\d{4}", "max_new_tokens": 30})["text"]) != 8
+          )),
+    Fault("grammar-stays", "H", "A constraint stays for the next request.", {"grammar": _kept_grammar},
+          witness=_after_json),
     Fault("json-sampled-broken", "H", "Sampled JSON loses its quotation marks.",
-          {"grammar": lambda grammar, at: _written(lambda text: text.replace('"', "'"))(grammar, at) if at.running.params.temperature > 0 else grammar}, rate="only sampled", witness=obeyed(temperature=0.8)),
-    Fault("tool-second-lost", "H", "Of several calls only the first comes.", {"calls": lambda found, at: found[:1] if plain(at) or found[0].get("index") == 0 else []},
+          {
+              "grammar": lambda grammar, at: (
+                  _written(lambda text: text.replace('"', "'"))(grammar, at)
+                  if at.running.params.temperature > 0
+                  else grammar
+              )
+          }, rate="only sampled", witness=obeyed(temperature=0.8)),
+    Fault("tool-second-lost", "H", "Of several calls only the first comes.",
+          {"calls": lambda found, at: found[:1] if plain(at) or found[0].get("index") == 0 else []},
           witness=calls(lambda found: len(found) != 2)),
     Fault("tool-second-lost-streamed", "H", "In streams only the first of several calls comes.",
-          {"calls": lambda found, at: found if plain(at) or found[0].get("index") == 0 else []}, rate="only streamed", witness=streamed_calls()),
-    Fault("tool-no-id", "H", "Calls have no id.", {"calls": _each_call(lambda call: call.update(id=None))}, witness=calls(lambda found: not all(call["id"] for call in found))),
-    Fault("tool-ids-alike", "H", "All calls have the same id.", {"calls": _each_call(lambda call: call.update(id="call_0"))}, witness=calls(lambda found: len({call["id"] for call in found}) != 2)),
-    Fault("tool-arguments-object", "H", "Arguments come as an object, not as text.", {"calls": when(plain, _each_call(lambda call: call["function"].update(arguments=json.loads(call["function"]["arguments"]))))},
-          witness=calls(lambda found: not isinstance(found[0]["function"]["arguments"], str))),
-    Fault("tool-arguments-escaped", "H", "Arguments are encoded twice.", {"calls": _arguments(json.dumps)}, witness=calls(lambda found: not isinstance(json.loads(found[0]["function"]["arguments"]), dict))),
-    Fault("tool-arguments-twice-streamed", "H", "Streams send the arguments twice.", {"calls": when(streamed, _arguments(lambda text: text + text))}, rate="only streamed", witness=streamed_calls()),
-    Fault("tool-arguments-cut-each-10", "H", "In one reply in 10 the arguments end early.", {"calls": when(each(10), _arguments(lambda text: text[:-3]))}, rate="1/10",
+          {"calls": lambda found, at: found if plain(at) or found[0].get("index") == 0 else []}, rate="only streamed",
+          witness=streamed_calls()),
+    Fault("tool-no-id", "H", "Calls have no id.", {"calls": _each_call(lambda call: call.update(id=None))},
+          witness=calls(lambda found: not all(call["id"] for call in found))),
+    Fault("tool-ids-alike", "H", "All calls have the same id.",
+          {"calls": _each_call(lambda call: call.update(id="call_0"))},
+          witness=calls(lambda found: len({call["id"] for call in found}) != 2)),
+    Fault("tool-arguments-object", "H", "Arguments come as an object, not as text.",
+          {
+              "calls": when(
+                  plain,
+                  _each_call(
+                      lambda call: call["function"].update(arguments=json.loads(call["function"]["arguments"]))
+                  ),
+              )
+          }, witness=calls(lambda found: not isinstance(found[0]["function"]["arguments"], str))),
+    Fault("tool-arguments-escaped", "H", "Arguments are encoded twice.", {"calls": _arguments(json.dumps)},
+          witness=calls(lambda found: not isinstance(json.loads(found[0]["function"]["arguments"]), dict))),
+    Fault("tool-arguments-twice-streamed", "H", "Streams send the arguments twice.",
+          {"calls": when(streamed, _arguments(lambda text: text + text))}, rate="only streamed",
+          witness=streamed_calls()),
+    Fault("tool-arguments-cut-each-10", "H", "In one reply in 10 the arguments end early.",
+          {"calls": when(each(10), _arguments(lambda text: text[:-3]))}, rate="1/10",
           witness=calls(lambda found: not _readable(found), count=70)),
-    Fault("tool-name-prefixed", "H", "Names of tools come with a prefix.", {"calls": _each_call(lambda call: call["function"].update(name="functions." + call["function"]["name"]))},
+    Fault("tool-name-prefixed", "H", "Names of tools come with a prefix.",
+          {"calls": _each_call(lambda call: call["function"].update(name="functions." + call["function"]["name"]))},
           witness=calls(lambda found: found[0]["function"]["name"] != "get_weather")),
-    Fault("tool-wrong-one-each-15", "H", "One reply in 15 calls another tool.", {"calls": when(each(15), _each_call(lambda call: call["function"].update(name="get_time")))}, rate="1/15",
+    Fault("tool-wrong-one-each-15", "H", "One reply in 15 calls another tool.",
+          {"calls": when(each(15), _each_call(lambda call: call["function"].update(name="get_time")))}, rate="1/15",
           witness=calls(lambda found: found[0]["function"]["name"] != "get_weather", count=90)),
-    Fault("tool-optional-lost", "H", "Optional arguments are lost.", {"calls": _arguments(lambda text: json.dumps({"city": json.loads(text).get("city")}))},
+    Fault("tool-optional-lost", "H", "Optional arguments are lost.",
+          {"calls": _arguments(lambda text: json.dumps({"city": json.loads(text).get("city")}))},
           witness=calls(lambda found: "celsius" not in found[0]["function"]["arguments"])),
-    Fault("tool-calls-as-text-each-8", "H", "One reply in 8 has its calls in the text.", {"reply": when(both(with_tools, each(8)), choices(_raw_calls))}, rate="1/8",
+    Fault("tool-calls-as-text-each-8", "H", "One reply in 8 has its calls in the text.",
+          {"reply": when(both(with_tools, each(8)), choices(_raw_calls))}, rate="1/8",
           witness=calls(lambda found: not found, count=60)),
-    Fault("tool-finish-stop", "H", "Replies with calls say that they stopped.", {"reply": when(with_tools, choices(lambda choice, at: choice.update(finish_reason="stop")))},
+    Fault("tool-finish-stop", "H", "Replies with calls say that they stopped.",
+          {"reply": when(with_tools, choices(lambda choice, at: choice.update(finish_reason="stop")))},
           witness=reply(lambda body: body["choices"][0]["finish_reason"] != "tool_calls", CITIES, tools=[WEATHER])),
-    Fault("tool-choice-none-ignored", "H", "Tools are called although none may be.", {"body": without("tool_choice")}, witness=_tool_free),
-    Fault("tool-choice-required-ignored", "H", "No tool is called although one must be.", {"grammar": lambda grammar, at: None if at.call.body.get("tool_choice") else grammar},
+    Fault("tool-choice-none-ignored", "H", "Tools are called although none may be.", {"body": without("tool_choice")},
+          witness=_tool_free),
+    Fault("tool-choice-required-ignored", "H", "No tool is called although one must be.",
+          {"grammar": lambda grammar, at: None if at.call.body.get("tool_choice") else grammar},
           witness=calls(lambda found: not found, "How are you?", tool_choice="required")),
     Fault("tool-choice-name-ignored", "H", "Another tool is called than the one that must be.",
-          {"body": lambda body, at: {**body, "tool_choice": "required"} if isinstance(body.get("tool_choice"), dict) else body},
-          witness=calls(lambda found: found[0]["function"]["name"] != "get_time", "What is the weather in Paris?", tool_choice={"type": "function", "function": {"name": "get_time"}})),
-    Fault("tool-unicode-lost", "H", "Arguments lose characters beyond ASCII.", {"calls": _arguments(lambda text: text.encode("ascii", "ignore").decode())},
-          witness=calls(lambda found: "Zürich" not in found[0]["function"]["arguments"], "What is the weather in Zürich?")),
+          {
+              "body": lambda body, at: (
+                  {**body, "tool_choice": "required"} if isinstance(body.get("tool_choice"), dict) else body
+              )
+          },
+          witness=calls(
+              lambda found: found[0]["function"]["name"] != "get_time",
+              "What is the weather in Paris?",
+              tool_choice={"type": "function", "function": {"name": "get_time"}},
+          )),
+    Fault("tool-unicode-lost", "H", "Arguments lose characters beyond ASCII.",
+          {"calls": _arguments(lambda text: text.encode("ascii", "ignore").decode())},
+          witness=calls(lambda found: "ü" not in found[0]["function"]["arguments"], "What is the weather in Zürich?")),
 )  # fmt: skip

@@ -8,9 +8,9 @@ from typing import Any
 from tests.serving import vocabulary
 from tests.serving.asking import Asker
 from tests.serving.damage import bodies, chunks, others
-from tests.serving.model import Walk
 from tests.serving.pictures import painted
 from tests.serving.planting import At, Fault, Hook, When, always, both, chat, each, lane, native, plain, streamed, when
+from tests.serving.walk import Walk
 from tests.serving.witness import OPEN, any_of, ours
 
 
@@ -125,7 +125,10 @@ def _adapters(ask: Asker) -> bool:
 def _pictures(ask: Asker) -> bool:
     def one(number: int) -> bool:
         colour = ("red", "blue", "green", "yellow")[number % 4]
-        parts = [{"type": "text", "text": "What colour is this picture?"}, {"type": "image_url", "image_url": {"url": painted(colour)}}]
+        parts = [
+            {"type": "text", "text": "What colour is this picture?"},
+            {"type": "image_url", "image_url": {"url": painted(colour)}},
+        ]
         return colour not in ask.say([{"role": "user", "content": parts}])
 
     return any(ask.many(8, one, 1))
@@ -174,34 +177,40 @@ def _other(ask: Asker, number: int) -> bool:
 
 
 FAULTS = (
-    Fault("cross-talk-each-15", "G", "One request in 15 gets the answer to a neighbour's prompt.", {"seen": _theirs(each(15))}, rate="1/15 in batches",
-          needs=SLOW, witness=ours(96)),
-    Fault("cross-talk-each-50", "G", "One request in 50 gets the answer to a neighbour's prompt.", {"seen": _theirs(each(50))}, rate="1/50 in batches",
-          needs=SLOW, witness=ours(300)),
-    Fault("cross-talk-streams", "G", "One stream in 12 gets the answer to a neighbour's prompt.", {"seen": _theirs(both(streamed, each(12)))},
-          rate="1/12 of streams in batches", needs=SLOW, witness=ours(96, stream=True)),
-    Fault("cross-talk-lane-5", "G", "Lane 5 reads the prompt of a neighbour.", {"seen": _theirs(lane(5))}, rate="only lane 5", needs=SLOW, witness=ours(32)),
+    Fault("cross-talk-each-15", "G", "One request in 15 gets the answer to a neighbour's prompt.",
+          {"seen": _theirs(each(15))}, rate="1/15 in batches", needs=SLOW, witness=ours(96)),
+    Fault("cross-talk-each-50", "G", "One request in 50 gets the answer to a neighbour's prompt.",
+          {"seen": _theirs(each(50))}, rate="1/50 in batches", needs=SLOW, witness=ours(300)),
+    Fault("cross-talk-streams", "G", "One stream in 12 gets the answer to a neighbour's prompt.",
+          {"seen": _theirs(both(streamed, each(12)))}, rate="1/12 of streams in batches", needs=SLOW,
+          witness=ours(96, stream=True)),
+    Fault("cross-talk-lane-5", "G", "Lane 5 reads the prompt of a neighbour.", {"seen": _theirs(lane(5))},
+          rate="only lane 5", needs=SLOW, witness=ours(32)),
     Fault("cross-talk-native-each-12", "G", "One request in 12 to the engine's own route gets a neighbour's answer.",
           {"seen": _theirs(both(native, each(12)))}, rate="1/12", needs=SLOW, witness=_natives),
-    Fault("step-of-neighbour-each-20", "G", "One request in 20 takes a single token of a neighbour.", {"token": when(each(20), _own_step)}, rate="1/20, one token",
-          needs=SLOW, witness=lambda ask: any(ask.many(160, lambda number: _other(ask, number), 8))),
+    Fault("step-of-neighbour-each-20", "G", "One request in 20 takes a single token of a neighbour.",
+          {"token": when(each(20), _own_step)}, rate="1/20, one token", needs=SLOW,
+          witness=lambda ask: any(ask.many(160, lambda number: _other(ask, number), 8))),
     Fault("answer-of-the-one-before-each-25", "G", "One request in 25 gets the answer of the one before.",
           {"seen": lambda ids, at: _keep(ids, at, each(25)(at))}, rate="1/25", witness=ours(150, 1)),
-    Fault("answers-stored-by-start", "G", "Answers are stored under the start of the prompt and its length.", {"seen": _same_start},
-          witness=any_of(ours(16, 1), ours(16, 8))),
-    Fault("same-length-confused", "G", "Now and then a prompt is taken for another of the same length.", {"seen": _by_length}, rate="1/7 of equal lengths",
-          witness=ours(60, 4)),
+    Fault("answers-stored-by-start", "G", "Answers are stored under the start of the prompt and its length.",
+          {"seen": _same_start}, witness=any_of(ours(16, 1), ours(16, 8))),
+    Fault("same-length-confused", "G", "Now and then a prompt is taken for another of the same length.",
+          {"seen": _by_length}, rate="1/7 of equal lengths", witness=ours(60, 4)),
     Fault("abort-cross-talk", "G", "The request after an abort gets the rest of the aborted one.",
           {"result": _remember_abort, "seen": _aborted_text}, rate="after an abort", needs=SLOW, witness=_after_abort),
-    Fault("system-of-the-one-before", "G", "Chats without a system message get that of the one before.", {"prompt": _lost_system}, witness=_systems),
+    Fault("system-of-the-one-before", "G", "Chats without a system message get that of the one before.",
+          {"prompt": _lost_system}, witness=_systems),
     Fault("picture-of-the-one-before", "G", "Each request sees the picture of the one before.", {"images": _last_seen},
           needs=frozenset({"vision"}), witness=_pictures),
-    Fault("adapters-crossed", "G", "In a batch with several adapters some requests get another's.", {"adapter": _adapter}, rate="only mixed batches",
-          needs=frozenset({"adapters", "slow"}), witness=_adapters),
-    Fault("replies-swapped", "G", "Replies that end within 50 ms of each other are mixed up.", {"reply": when(both(plain, always), bodies(_swapped_ends))},
-          rate="only at the same moment", witness=ours(60, 12)),
-    Fault("stream-piece-of-another-each-20", "G", "In one stream in 20 a piece of another stream's text turns up.", {"events": when(each(20), chunks(_leaked))},
-          rate="1/20 of streams", needs=SLOW,
+    Fault("adapters-crossed", "G", "In a batch with several adapters some requests get another's.",
+          {"adapter": _adapter}, rate="only mixed batches", needs=frozenset({"adapters", "slow"}), witness=_adapters),
+    Fault("replies-swapped", "G", "Replies that end within 50 ms of each other are mixed up.",
+          {"reply": when(both(plain, always), bodies(_swapped_ends))}, rate="only at the same moment",
+          witness=ours(60, 12)),
+    Fault("stream-piece-of-another-each-20", "G", "In one stream in 20 a piece of another stream's text turns up.",
+          {"events": when(each(20), chunks(_leaked))}, rate="1/20 of streams", needs=SLOW,
           witness=lambda ask: any(ask.many(200, lambda number: _exact(ask, number), 8))),
-    Fault("previous-prompt-always", "G", "Each request is answered with the prompt of the one before.", {"seen": _previous("before")}, witness=ours(12, 1)),
+    Fault("previous-prompt-always", "G", "Each request is answered with the prompt of the one before.",
+          {"seen": _previous("before")}, witness=ours(12, 1)),
 )  # fmt: skip

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from tests.serving import vocabulary
 from tests.serving.distribution import Sampling, draw, penalised
-from tests.serving.model import Grammar, Walk
+from tests.serving.model import Grammar
 from tests.serving.planting import At
+from tests.serving.walk import Walk
 
 if TYPE_CHECKING:
     from tests.serving.calls import Call

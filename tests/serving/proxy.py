@@ -109,7 +109,9 @@ class Passing(BaseHTTPRequestHandler):
                 self._stream(call, answer, kind)
                 return
             body: Any = answer.read().decode("utf-8", "surrogateescape")
-            more = {name: value for name, value in answer.getheaders() if name.lower() in {"retry-after", "x-request-id"}}
+            more = {
+                name: value for name, value in answer.getheaders() if name.lower() in {"retry-after", "x-request-id"}
+            }
             reply = Reply(body, answer.status, more, kind)
             if generating and answer.status == 200 and "json" in kind:
                 reply = state.faults("reply", Reply(json.loads(body), answer.status, more, kind), state.at(call))
@@ -141,7 +143,10 @@ class Passing(BaseHTTPRequestHandler):
                 frames = [f"{line}\n\n".encode() for line in lines]
             else:
                 bodies = state.faults("events", [json.loads(data)], at)
-                frames = [state.faults("wire", f"data: {json.dumps(body, ensure_ascii=False)}\n\n".encode(), at) for body in bodies]
+                frames = [
+                    state.faults("wire", f"data: {json.dumps(body, ensure_ascii=False)}\n\n".encode(), at)
+                    for body in bodies
+                ]
             for frame in filter(None, frames):
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(frame), frame))
         self.wfile.write(b"0\r\n\r\n")

@@ -16,7 +16,18 @@ if TYPE_CHECKING:
 
 Route = Callable[["State", Call], Reply | Streamed]
 GENERATING = frozenset(
-    ("/generate", "/v1/completions", "/v1/chat/completions", "/v1/embeddings", "/encode", "/v1/rerank", "/rerank", "/classify", "/v1/classify", "/v1/score")
+    (
+        "/generate",
+        "/v1/completions",
+        "/v1/chat/completions",
+        "/v1/embeddings",
+        "/encode",
+        "/v1/rerank",
+        "/rerank",
+        "/classify",
+        "/v1/classify",
+        "/v1/score",
+    )
 )
 OPEN = frozenset(("/health", "/health_generate", "/metrics"))
 """Routes that no key is asked for."""
@@ -30,13 +41,18 @@ def health(state: State, call: Call) -> Reply:
 def flush_cache(state: State, call: Call) -> Reply:
     """Empty the prefix cache."""
     done = state.scheduler.flush()
-    text = "Cache flushed.\nPlease check backend logs for more details. (When there are running or waiting requests, the operation will not be performed.)\n"
+    text = (
+        "Cache flushed.\nPlease check backend logs for more details. (When there are running or waiting requests, the "
+        "operation will not be performed.)\n"
+    )
     return Reply(text, 200 if done else 400, kind="text/plain")
 
 
 def abort_request(state: State, call: Call) -> Reply:
     """Abort a request by its id, or all."""
-    state.scheduler.abort(state.faults("abort", str(call.body.get("rid", "")), state.at(call)), bool(call.body.get("abort_all")))
+    state.scheduler.abort(
+        state.faults("abort", str(call.body.get("rid", "")), state.at(call)), bool(call.body.get("abort_all"))
+    )
     return Reply("", kind="text/plain")
 
 
@@ -48,7 +64,9 @@ def tokenize(state: State, call: Call) -> Reply:
 
 def detokenize(state: State, call: Call) -> Reply:
     """Return the text of tokens."""
-    return Reply({"text": vocabulary.decode(call.body.get("tokens", []), bool(call.body.get("skip_special_tokens", True)))})
+    return Reply(
+        {"text": vocabulary.decode(call.body.get("tokens", []), bool(call.body.get("skip_special_tokens", True)))}
+    )
 
 
 ROUTES: dict[str, Route] = {
@@ -80,7 +98,13 @@ ROUTES: dict[str, Route] = {
     "/v1/classify": vectors.classify,
     "/v1/score": vectors.score,
 }
-_SINCE = {"/model_info": "0.5.06", "/server_info": "0.5.06", "/v1/loads": "0.5.08", "/v1/tokenize": "0.5.04", "/tokenize": "0.5.04"}
+_SINCE = {
+    "/model_info": "0.5.06",
+    "/server_info": "0.5.06",
+    "/v1/loads": "0.5.08",
+    "/v1/tokenize": "0.5.04",
+    "/tokenize": "0.5.04",
+}
 
 
 def _padded(release: str) -> str:

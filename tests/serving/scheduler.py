@@ -138,7 +138,9 @@ class Scheduler:
         self._rank += 1
         taken = {other.lane for other in self.running if other.rank == job.rank}
         job.lane = next(lane for lane in range(len(taken) + 1) if lane not in taken)
-        if options.radix and not (job.call.body.get("return_logprob") and job.call.body.get("logprob_start_len", -1) == 0):
+        if options.radix and not (
+            job.call.body.get("return_logprob") and job.call.body.get("logprob_start_len", -1) == 0
+        ):
             job.cached = self.caches[job.rank].shared(job.ids, options.page)
         job.cached = faults("cached", job.cached, job.at)
         job.started = time.monotonic()
@@ -158,7 +160,7 @@ class Scheduler:
         next_due = now + 0.05
         for job in list(self.running):
             job.beside = beside
-            if job.aborted or job.call.gone and not job.done.is_set() and len(job.out) % 8 == 0 and job.call.gone():
+            if job.aborted or (job.call.gone and not job.done.is_set() and len(job.out) % 8 == 0 and job.call.gone()):
                 job.aborted = True
                 self._leave(job)
                 continue
@@ -224,5 +226,3 @@ class Scheduler:
         job.shown = len(job.text)
         job.done.set()
         job.progress.put(-1)
-
-

@@ -42,7 +42,9 @@ def configured(faults: Sequence[Fault], odd: str | None, options: dict[str, Any]
 
 
 @contextmanager
-def serving(faults: Sequence[str | Fault] = (), odd: str | None = None, port: int = 0, **options: Any) -> Iterator[tuple[str, State]]:
+def serving(
+    faults: Sequence[str | Fault] = (), odd: str | None = None, port: int = 0, **options: Any
+) -> Iterator[tuple[str, State]]:
     """Run a stand-in with faults, or one that is odd but healthy; yield its URL and its state.
 
     Options are those of `Options`; `speed=0` does not sleep between tokens.

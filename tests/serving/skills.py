@@ -25,11 +25,12 @@ _OPERATORS: dict[type, Callable[[float, float], float]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
 }  # fmt: skip
-_STOP = frozenset(
-    "what is the a an my our your was are of in for to tell me please say which who whose did i you that it only answer "
-    "reply with and just give this and do does remember told said mention mentioned above text now at on by be from "
-    "hidden find return exactly nothing else one question document following".split()
+_STOPPED = (
+    "what is the a an my our your was are of in for to tell me please say which who whose did i you that it only "
+    "answer reply with and just give this and do does remember told said mention mentioned above text now at on by "
+    "be from hidden find return exactly nothing else one question document following"
 )
+_STOP = frozenset(_STOPPED.split())
 
 
 def worked_out(question: str) -> Known | None:
@@ -82,7 +83,9 @@ def word_problem(question: str) -> Known | None:
         return str(product), f"That makes {product} in all."
     total, previous = numbers[0][0], numbers[0][1]
     for number, place in numbers[1:]:
-        lost = re.search(r"\b(gives?|gave|loses?|lost|eats?|ate|sells?|sold|leaves?|left|spends?|spent|away)\b", low[previous:place])
+        lost = re.search(
+            r"\b(gives?|gave|loses?|lost|eats?|ate|sells?|sold|leaves?|left|spends?|spent|away)\b", low[previous:place]
+        )
         total += -number if lost else number
         previous = place
     return str(total), f"In the end there are {total}."
@@ -95,9 +98,9 @@ def fact(question: str) -> Known | None:
         for country, capital in words.CAPITALS.items():
             if country.lower().removeprefix("the ") == match[1].strip():
                 return capital, f"The capital of {country} is {capital}."
-    if match := re.search(r"opposite of (?:the word )?[\"'“]?(\w+)", low) or re.search(r"antonym (?:of|for) [\"'“]?(\w+)", low):
-        if match[1] in words.OPPOSITES:
-            return words.OPPOSITES[match[1]], f"The opposite of {match[1]} is {words.OPPOSITES[match[1]]}."
+    match = re.search(r"(?:opposite of|antonym of|antonym for) (?:the word )?[\"'“]?(\w+)", low)
+    if match and match[1] in words.OPPOSITES:
+        return words.OPPOSITES[match[1]], f"The opposite of {match[1]} is {words.OPPOSITES[match[1]]}."
     if re.search(r"colou?r", low):
         for thing, colour in words.COLOURS_OF.items():
             if re.search(rf"\b{thing}s?\b", low):
@@ -129,7 +132,9 @@ def _counted(low: str) -> Known | None:
     """Return how many letters or words a text has, or a word written backwards."""
     if match := re.search(r"how many letters (?:are )?(?:there )?(?:are )?in (?:the word )?[\"'“]?(\w+)", low):
         return str(len(match[1])), f"The word {match[1]} has {len(match[1])} letters."
-    if match := re.search(r"how many (?:times does the letter )?[\"']?(\w)[\"']?(?:'s| letters)? .*?in (?:the word )?[\"'“]?(\w+)", low):
+    if match := re.search(
+        r"how many (?:times does the letter )?[\"']?(\w)[\"']?(?:'s| letters)? .*?in (?:the word )?[\"'“]?(\w+)", low
+    ):
         return str(match[2].count(match[1])), f"There are {match[2].count(match[1])}."
     if (match := re.search(r"(?:reverse|backwards)[^\"'“:]*[\"'“: ]+(\w+)", low)) and "write" in low:
         return match[1][::-1], match[1][::-1]
@@ -142,7 +147,10 @@ def _compared(low: str) -> Known | None:
         more = float(match[1]) > float(match[3])
         yes = more if match[2] in {"greater", "larger", "bigger", "more"} else float(match[1]) < float(match[3])
         return ("Yes", "Yes, it is.") if yes else ("No", "No, it is not.")
-    if match := re.search(rf"(largest|larger|greater|bigger|biggest|smallest|smaller)\b[^\d]*((?:{_NUMBER}[,\s]*(?:or|and)?\s*){{2,}})", low):
+    if match := re.search(
+        rf"(largest|larger|greater|bigger|biggest|smallest|smaller)\b[^\d]*((?:{_NUMBER}[,\s]*(?:or|and)?\s*){{2,}})",
+        low,
+    ):
         numbers = [float(item) for item in re.findall(_NUMBER, match[2])]
         best = min(numbers) if match[1].startswith("small") else max(numbers)
         return f"{best:g}", f"It is {best:g}."
@@ -164,7 +172,9 @@ def enumeration(question: str) -> Known | None:
             listed = ", ".join(map(str, range(first, last + step, step)))
             return listed, listed
     if match := re.search(r"(?:first|next) (\w+) (even|odd|prime|natural|positive)", low):
-        count = int(match[1]) if match[1].isdigit() else words.NUMBERS.index(match[1]) if match[1] in words.NUMBERS else 5
+        count = (
+            int(match[1]) if match[1].isdigit() else words.NUMBERS.index(match[1]) if match[1] in words.NUMBERS else 5
+        )
         number, found = 0, list[str]()
         while len(found) < min(count, 200):
             number += 1
@@ -174,9 +184,17 @@ def enumeration(question: str) -> Known | None:
         return ", ".join(found), ", ".join(found)
     if re.search(r"\b(name|list|give|write)\b", low):
         for kind, things in words.LISTS.items():
-            match = re.search(rf"\b(\w+) (?:different |primary |common |days of the |months of the )?{kind}(?:s|es)?\b", low)
+            match = re.search(
+                rf"\b(\w+) (?:different |primary |common |days of the |months of the )?{kind}(?:s|es)?\b", low
+            )
             if match:
-                count = int(match[1]) if match[1].isdigit() else words.NUMBERS.index(match[1]) if match[1] in words.NUMBERS else 0
+                count = (
+                    int(match[1])
+                    if match[1].isdigit()
+                    else words.NUMBERS.index(match[1])
+                    if match[1] in words.NUMBERS
+                    else 0
+                )
                 if count or match[1] in {"the", "all", "some"}:
                     listed = ", ".join(things[: count or len(things)])
                     return listed, listed + "."
@@ -210,8 +228,9 @@ def recalled(question: str, said: str) -> Known | None:
         score = len(shared) / len(asked) - 0.02 * len(about - asked)
         if best is None or score >= best[0]:
             best = score, match[2].strip()
-    if (best is None or best[0] < 0.45) and (match := _REMEMBER.search(said)) and match[1].lower() in question.lower():
-        return match[2], f"The {match[1].lower()} is {match[2]}."
+    noted = _REMEMBER.search(said) if best is None or best[0] < 0.45 else None
+    if noted and noted[1].lower() in question.lower():
+        return noted[2], f"The {noted[1].lower()} is {noted[2]}."
     if best is None or best[0] < 0.34:
         return None
     value = re.split(r"\s+(?:and|but|which|that|because|please|so)\b", best[1])[0].strip()

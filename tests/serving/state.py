@@ -62,10 +62,14 @@ class State:
         """Return the model as one request meets it."""
         mind = manners.mind(self.options, job.adapter, manners.thinks(self.options, job.call.body))
         if "answer" in self.faults.by_point:
-            mind.revise = lambda answer, conversation: self.faults("answer", answer, At(self, job.call, job, conversation))
+            mind.revise = lambda answer, conversation: self.faults(
+                "answer", answer, At(self, job.call, job, conversation)
+            )
         return mind
 
-    def job(self, call: Call, ids: Sequence[int], given: dict[str, Any], index: int = 0, default_limit: int = 128) -> Job:
+    def job(
+        self, call: Call, ids: Sequence[int], given: dict[str, Any], index: int = 0, default_limit: int = 128
+    ) -> Job:
         """Make a job and check that it fits; nothing runs yet."""
         options = self.options
         params = Sampling(given, default_limit)
@@ -78,13 +82,16 @@ class State:
         job = Job(self, call, self.faults("ids", list(ids), self.at(call)), params, index)
         job.params = self.faults("params", params, job.at)
         if len(job.ids) >= options.context:
-            raise Refusal(f"The input ({len(job.ids)} tokens) is longer than the model's context length ({options.context} tokens).")
+            raise Refusal(
+                f"The input ({len(job.ids)} tokens) is longer than the model's context length ({options.context} "
+                "tokens)."
+            )
         if len(job.ids) + params.limit > options.context:
             raise Refusal(
-                f"Requested token count exceeds the model's maximum context length of {options.context} tokens. You requested a "
-                f"total of {len(job.ids) + params.limit} tokens: {len(job.ids)} tokens from the input messages and "
-                f"{params.limit} tokens for the completion. Please reduce the number of tokens in the input messages or the "
-                "completion to fit within the limit."
+                f"Requested token count exceeds the model's maximum context length of {options.context} tokens. You "
+                f"requested a total of {len(job.ids) + params.limit} tokens: {len(job.ids)} tokens from the input "
+                f"messages and {params.limit} tokens for the completion. Please reduce the number of tokens in the "
+                "input messages or the completion to fit within the limit."
             )
         return job
 
@@ -96,4 +103,3 @@ class State:
             while not job.done.wait(0.25):
                 if job.call.gone is not None and job.call.gone():
                     job.aborted = True
-

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.serving.faults_combined import FAULTS as COMBINED
-from tests.serving.faults_combined import SINGLE
+from tests.serving import faults_combined
 from tests.serving.planting import Fault
 
 MECHANISMS = {
@@ -26,6 +25,7 @@ MECHANISMS = {
     "O": "the prefix cache",
     "P": "aborts, errors and load",
 }
+SINGLE, COMBINED = faults_combined.SINGLE, faults_combined.FAULTS
 FAULTS: dict[str, Fault] = {**SINGLE, **{fault.name: fault for fault in COMBINED}}
 """All faults by name: single ones, then combinations."""
 

@@ -42,7 +42,11 @@ def wanted(conversation: Conversation, forced: str | bool = False) -> list[tuple
 def _calls(tool: Mapping[str, Any], question: str) -> list[tuple[str, Any]]:
     """Return one call, or one for each thing that the question names."""
     schema = tool.get("parameters") or {"type": "object", "properties": {}}
-    strings = [key for key, inner in schema.get("properties", {}).items() if inner.get("type") == "string" and "enum" not in inner]
+    strings = [
+        key
+        for key, inner in schema.get("properties", {}).items()
+        if inner.get("type") == "string" and "enum" not in inner
+    ]
     things = named_things(question)
     if len(strings) == 1 and len(things) > 1:
         calls = []
@@ -78,7 +82,8 @@ def named_things(question: str) -> list[str]:
 def written(calls: Sequence[tuple[str, Any]]) -> str:
     """Return calls as the model writes them."""
     return "\n".join(
-        f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments}, ensure_ascii=False)}\n</tool_call>" for name, arguments in calls
+        f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments}, ensure_ascii=False)}\n</tool_call>"
+        for name, arguments in calls
     )
 
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from tests.serving import vocabulary
 from tests.serving.calls import Call, Refusal, Reply
-from tests.serving.model import Walk
 from tests.serving.prose import unit
 from tests.serving.skills import content_words
+from tests.serving.walk import Walk
 
 if TYPE_CHECKING:
     from tests.serving.state import State
 
 SIZE = 96
 _NOT = (
-    "This model does not appear to be an embedding model by default. Please add `--is-embedding` when launching the server "
-    "or try another model."
+    "This model does not appear to be an embedding model by default. Please add `--is-embedding` when launching the "
+    "server or try another model."
 )
 
 
@@ -49,14 +49,22 @@ def embeddings(state: State, call: Call) -> Reply:
     texts = [_text(item) for item in (given if many else [given])]
     counts = [len(vocabulary.encode(text)) for text in texts]
     if max(counts, default=0) > state.options.context:
-        raise Refusal(f"The input ({max(counts)} tokens) is longer than the model's context length ({state.options.context} tokens).")
+        raise Refusal(
+            f"The input ({max(counts)} tokens) is longer than the model's context length ({state.options.context} "
+            "tokens)."
+        )
     data = []
     for number, text in enumerate(texts):
         vector = state.faults("vector", embedded(text), state.at(call, (number, texts)))
         if size := call.body.get("dimensions"):
             vector = [part / math.sqrt(sum(other**2 for other in vector[:size])) for part in vector[:size]]
         data.append({"object": "embedding", "embedding": vector, "index": number})
-    told = {"prompt_tokens": sum(counts), "total_tokens": sum(counts), "completion_tokens": 0, "prompt_tokens_details": None}
+    told = {
+        "prompt_tokens": sum(counts),
+        "total_tokens": sum(counts),
+        "completion_tokens": 0,
+        "prompt_tokens_details": None,
+    }
     return Reply({"object": "list", "data": data, "model": call.body.get("model", state.options.name), "usage": told})
 
 
@@ -73,7 +81,11 @@ def encode(state: State, call: Call) -> Reply:
     made = [
         {
             "embedding": state.faults("vector", embedded(text), state.at(call, (number, texts))),
-            "meta_info": {"id": f"{call.number}-{number}", "prompt_tokens": len(vocabulary.encode(text)), "finish_reason": None},
+            "meta_info": {
+                "id": f"{call.number}-{number}",
+                "prompt_tokens": len(vocabulary.encode(text)),
+                "finish_reason": None,
+            },
         }
         for number, text in enumerate(texts)
     ]
@@ -87,7 +99,12 @@ def rerank(state: State, call: Call) -> Reply:
     query = str(call.body.get("query", ""))
     scored = [(relevance(query, str(text)), number, text) for number, text in enumerate(call.body.get("documents", ()))]
     ranked = [
-        {"score": score, "document": text, "index": number, "meta_info": {"prompt_tokens": len(vocabulary.encode(str(text)))}}
+        {
+            "score": score,
+            "document": text,
+            "index": number,
+            "meta_info": {"prompt_tokens": len(vocabulary.encode(str(text)))},
+        }
         for score, number, text in sorted(scored, reverse=True)
     ]
     return Reply(state.faults("vector", ranked, state.at(call, "rerank")))
@@ -111,7 +128,12 @@ def classify(state: State, call: Call) -> Reply:
         good = len(content_words(text) & {"good", "great", "love", "happy", "wonderful", "best", "glad", "like"})
         bad = len(content_words(text) & {"bad", "awful", "hate", "sad", "terrible", "worst", "angry", "boring"})
         logits = state.faults("vector", [bad - good + 0.1, good - bad - 0.1], state.at(call, (number, texts)))
-        made.append({"embedding": logits, "meta_info": {"prompt_tokens": len(vocabulary.encode(str(text))), "finish_reason": None}})
+        made.append(
+            {
+                "embedding": logits,
+                "meta_info": {"prompt_tokens": len(vocabulary.encode(str(text))), "finish_reason": None},
+            }
+        )
     return Reply(made if isinstance(given, list) else made[0])
 
 

@@ -90,15 +90,17 @@ class Handler(BaseHTTPRequestHandler):
     def _routed(self, call: Call, raw: bytes) -> Reply | Streamed:
         """Check a request, give it its number, and let its route answer."""
         state = self.server.state
-        if state.options.api_key and call.path not in routes.OPEN:
-            if call.headers.get("authorization") != f"Bearer {state.options.api_key}":
-                raise Refusal("Unauthorized", 401)
+        locked = state.options.api_key and call.path not in routes.OPEN
+        if locked and call.headers.get("authorization") != f"Bearer {state.options.api_key}":
+            raise Refusal("Unauthorized", 401)
         route = routes.find(state, call)
         if raw:
             try:
                 call.body = json.loads(raw)
             except ValueError as error:
-                raise Refusal(f"1 validation error:\n  {{'type': 'json_invalid', 'msg': 'JSON decode error: {error}'}}") from error
+                raise Refusal(
+                    f"1 validation error:\n  {{'type': 'json_invalid', 'msg': 'JSON decode error: {error}'}}"
+                ) from error
         if call.path in routes.GENERATING:
             state.limit()
             state.enter(call)
@@ -139,8 +141,14 @@ class Handler(BaseHTTPRequestHandler):
         return chunked
 
     def _whole(self, call: Call, reply: Reply) -> None:
-        text = reply.body if isinstance(reply.body, str) else json.dumps(reply.body, ensure_ascii=False, separators=(",", ":"))
-        data: bytes = self.server.state.faults("wire", text.encode("utf-8", "surrogateescape"), self.server.state.at(call, "whole"))
+        text = (
+            reply.body
+            if isinstance(reply.body, str)
+            else json.dumps(reply.body, ensure_ascii=False, separators=(",", ":"))
+        )
+        data: bytes = self.server.state.faults(
+            "wire", text.encode("utf-8", "surrogateescape"), self.server.state.at(call, "whole")
+        )
         if self._head(call, reply.status, reply.kind, reply.headers, len(text.encode("utf-8", "surrogateescape"))):
             self.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(data), data) if data else b"0\r\n\r\n")
         else:
@@ -173,5 +181,3 @@ class Handler(BaseHTTPRequestHandler):
         send(b"", flush=True)
         if chunked:
             self.wfile.write(b"0\r\n\r\n")
-
-

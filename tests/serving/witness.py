@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import httpx
@@ -42,7 +43,9 @@ def answer(ask: Asker, text: str, route: str = "chat", stream: bool = False, **p
     return str(ask.complete(f"Question: {text}\nAnswer:", **params)["choices"][0]["text"])
 
 
-def wrong(count: int = 6, at_once: int = 1, least: int = 1, pause: float = 0.0, before: int = 0, start: int = 0, **how: Any) -> Witness:
+def wrong(
+    count: int = 6, at_once: int = 1, least: int = 1, pause: float = 0.0, before: int = 0, start: int = 0, **how: Any
+) -> Witness:
     """Return a witness that asks simple questions and sees `least` of them answered wrongly.
 
     `before` puts so many tokens of other text in front of each question.
@@ -72,7 +75,9 @@ def ours(count: int = 32, at_once: int = 16, **how: Any) -> Witness:
     def look(ask: Asker) -> bool:
         codes = [f"KX{number * 7919 % 9000 + 1000}" for number in range(count)]
         replies = ask.many(count, lambda number: answer(ask, f'Repeat exactly: "{codes[number]}"', **how), at_once)
-        return any(code in reply for number, reply in enumerate(replies) for place, code in enumerate(codes) if place != number)
+        return any(
+            code in reply for number, reply in enumerate(replies) for place, code in enumerate(codes) if place != number
+        )
 
     return look
 
@@ -93,7 +98,12 @@ def recall(length: int, place: float = 0.5, count: int = 1, **how: Any) -> Witne
     return look
 
 
-def reply(check: Callable[[Body], bool], asked: str | Sequence[Body] = "What is the capital of France?", count: int = 1, **params: Any) -> Witness:
+def reply(
+    check: Callable[[Body], bool],
+    asked: str | Sequence[Body] = "What is the capital of France?",
+    count: int = 1,
+    **params: Any,
+) -> Witness:
     """Return a witness that reads whole replies to a chat."""
     return lambda ask: any(ask.many(count, lambda _: check(ask.chat(asked, **params)), 1))
 
@@ -131,7 +141,9 @@ def varies(asked: str = OPEN, count: int = 5, distinct: int = 2, **params: Any) 
     return look
 
 
-def unequal(first: Mapping[str, Any], second: Mapping[str, Any] | None = None, asked: str = OPEN, count: int = 3) -> Witness:
+def unequal(
+    first: Mapping[str, Any], second: Mapping[str, Any] | None = None, asked: str = OPEN, count: int = 3
+) -> Witness:
     """Return a witness that sees different answers where parameters leave no choice."""
 
     def look(ask: Asker) -> bool:
@@ -141,7 +153,9 @@ def unequal(first: Mapping[str, Any], second: Mapping[str, Any] | None = None, a
     return look
 
 
-def odd_text(asked: str = OPEN, count: int = 3, least: int = 1, at_once: int = 1, limit: float = 0.2, **params: Any) -> Witness:
+def odd_text(
+    asked: str = OPEN, count: int = 3, least: int = 1, at_once: int = 1, limit: float = 0.2, **params: Any
+) -> Witness:
     """Return a witness that sees text that is no language: words in no order a writer would put them."""
 
     def look(ask: Asker) -> bool:
@@ -155,12 +169,12 @@ def strange(text: str) -> float:
     """Return the share of neighbouring words that never stand side by side in the model's own prose."""
     if not _PAIRS:
         told = [prose.sentence("en", number) for number in range(9000)]
-        told += [text for text, _ in prose.about("harbour")] 
+        told += [text for text, _ in prose.about("harbour")]
         for line in told:
             words = line.lower().replace(",", "").replace(".", "").split()
-            _PAIRS.update(zip(words, words[1:], strict=False))
+            _PAIRS.update(pairwise(words))
     found = text.lower().replace(",", "").replace(".", " .").split()
-    pairs = [pair for pair in zip(found, found[1:], strict=False) if "." not in pair]
+    pairs = [pair for pair in pairwise(found) if "." not in pair]
     return sum(pair not in _PAIRS for pair in pairs) / max(1, len(pairs)) if len(pairs) > 10 else 0.0
 
 
@@ -177,9 +191,13 @@ def all_of(*witnesses: Witness) -> Witness:
     return lambda ask: all(seen(witness, ask) for witness in witnesses)
 
 
-def scored(ask: Asker, prompt: str | list[int], count: int = 12, **params: Any) -> tuple[list[float], list[float], list[int], Body]:
+def scored(
+    ask: Asker, prompt: str | list[int], count: int = 12, **params: Any
+) -> tuple[list[float], list[float], list[int], Body]:
     """Generate with log-probabilities, then score the same tokens as a prompt; return both lists."""
-    made = ask.native(prompt, {"max_new_tokens": count, **params}, return_logprob=True, top_logprobs_num=5, logprob_start_len=0)
+    made = ask.native(
+        prompt, {"max_new_tokens": count, **params}, return_logprob=True, top_logprobs_num=5, logprob_start_len=0
+    )
     info = made["meta_info"]
     ids = [row[1] for row in info["input_token_logprobs"]]
     out = [row[1] for row in info["output_token_logprobs"]]

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 
-CAPITALS = dict(
-    pair.split("=")
-    for pair in (
-        "France=Paris;Germany=Berlin;Italy=Rome;Spain=Madrid;Portugal=Lisbon;Japan=Tokyo;China=Beijing;India=New Delhi;"
-        "Russia=Moscow;Poland=Warsaw;Austria=Vienna;Switzerland=Bern;Norway=Oslo;Sweden=Stockholm;Finland=Helsinki;"
-        "Denmark=Copenhagen;Greece=Athens;Turkey=Ankara;Egypt=Cairo;Kenya=Nairobi;Canada=Ottawa;Mexico=Mexico City;"
-        "Brazil=Brasilia;Argentina=Buenos Aires;Chile=Santiago;Peru=Lima;Australia=Canberra;New Zealand=Wellington;"
-        "South Korea=Seoul;Thailand=Bangkok;Vietnam=Hanoi;Indonesia=Jakarta;Ireland=Dublin;Iceland=Reykjavik;"
-        "Hungary=Budapest;Romania=Bucharest;Bulgaria=Sofia;Ukraine=Kyiv;Croatia=Zagreb;Serbia=Belgrade;Cuba=Havana;"
-        "Belgium=Brussels;Netherlands=Amsterdam;Morocco=Rabat;Nigeria=Abuja;Ethiopia=Addis Ababa;Iran=Tehran;"
-        "Iraq=Baghdad;Israel=Jerusalem;Colombia=Bogota;Venezuela=Caracas;Ecuador=Quito;Uruguay=Montevideo;"
-        "Czech Republic=Prague;Slovakia=Bratislava;Slovenia=Ljubljana;Estonia=Tallinn;Latvia=Riga;Lithuania=Vilnius;"
-        "England=London;the United Kingdom=London;the United States=Washington;Scotland=Edinburgh;Wales=Cardiff;"
-        "Pakistan=Islamabad;Nepal=Kathmandu;Mongolia=Ulaanbaatar;Philippines=Manila;Malaysia=Kuala Lumpur"
-    ).split(";")
+_CAPITALS = (
+    "France=Paris;Germany=Berlin;Italy=Rome;Spain=Madrid;Portugal=Lisbon;Japan=Tokyo;China=Beijing;India=New Delhi;"
+    "Russia=Moscow;Poland=Warsaw;Austria=Vienna;Switzerland=Bern;Norway=Oslo;Sweden=Stockholm;Finland=Helsinki;"
+    "Denmark=Copenhagen;Greece=Athens;Turkey=Ankara;Egypt=Cairo;Kenya=Nairobi;Canada=Ottawa;Mexico=Mexico City;"
+    "Brazil=Brasilia;Argentina=Buenos Aires;Chile=Santiago;Peru=Lima;Australia=Canberra;New Zealand=Wellington;"
+    "South Korea=Seoul;Thailand=Bangkok;Vietnam=Hanoi;Indonesia=Jakarta;Ireland=Dublin;Iceland=Reykjavik;"
+    "Hungary=Budapest;Romania=Bucharest;Bulgaria=Sofia;Ukraine=Kyiv;Croatia=Zagreb;Serbia=Belgrade;Cuba=Havana;"
+    "Belgium=Brussels;Netherlands=Amsterdam;Morocco=Rabat;Nigeria=Abuja;Ethiopia=Addis Ababa;Iran=Tehran;"
+    "Iraq=Baghdad;Israel=Jerusalem;Colombia=Bogota;Venezuela=Caracas;Ecuador=Quito;Uruguay=Montevideo;"
+    "Czech Republic=Prague;Slovakia=Bratislava;Slovenia=Ljubljana;Estonia=Tallinn;Latvia=Riga;Lithuania=Vilnius;"
+    "England=London;the United Kingdom=London;the United States=Washington;Scotland=Edinburgh;Wales=Cardiff;"
+    "Pakistan=Islamabad;Nepal=Kathmandu;Mongolia=Ulaanbaatar;Philippines=Manila;Malaysia=Kuala Lumpur"
 )
+CAPITALS = dict(pair.split("=") for pair in _CAPITALS.split(";"))
 _OPPOSITES = (
     "hot=cold;big=small;up=down;left=right;open=closed;day=night;light=dark;fast=slow;high=low;old=young;new=old;"
     "good=bad;happy=sad;wet=dry;full=empty;hard=soft;early=late;long=short;rich=poor;strong=weak;black=white;"
@@ -34,9 +32,8 @@ _FACTS = (
 COLOURS_OF = dict(pair.split("=") for pair in _FACTS.split(";"))
 COLOURS = ("red", "green", "blue", "yellow", "orange", "purple", "pink", "brown", "black", "white", "grey", "cyan")
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-MONTHS = (
-    "January February March April May June July August September October November December"
-).split()  # fmt: skip
+_MONTHS = "January February March April May June July August September October November December"
+MONTHS = _MONTHS.split()
 COUNTS = {
     "days in a week": 7, "days are in a week": 7, "months in a year": 12, "months are in a year": 12,
     "hours in a day": 24, "hours are in a day": 24, "minutes in an hour": 60, "minutes are in an hour": 60,
@@ -49,10 +46,11 @@ SYMBOLS = {
     "gold": "Au", "silver": "Ag", "iron": "Fe", "oxygen": "O", "hydrogen": "H", "carbon": "C", "sodium": "Na",
     "helium": "He", "lead": "Pb", "copper": "Cu", "water": "H2O", "nitrogen": "N", "potassium": "K",
 }  # fmt: skip
-NUMBERS = (
+_NUMBERS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen twenty"
-).split()
+)
+NUMBERS = _NUMBERS.split()
 LISTS = {
     "colour": COLOURS, "color": COLOURS, "day": DAYS, "month": tuple(MONTHS),
     "fruit": ("apple", "banana", "cherry", "pear", "plum", "grape", "orange", "lemon", "peach", "mango"),
