@@ -6,17 +6,15 @@ import re
 
 from msgspec import Struct
 
-from tests.serving import oracle, prose, skills, words
+from tests.serving import knowledge, oracle, prose, skills, words
 from tests.serving.conversation import Conversation
+from tests.serving.obedience import dictated, instruction, repeated
 from tests.serving.prose import unit
 
 _ONLY = re.compile(
     r"(?i)\b(only|just|nothing else|one word|single word|single number|no explanation|exactly one|without any|bare|"
     r"letter of)\b"
 )
-_ECHO = re.compile(r"(?i)\b(repeat|echo|copy|say back|write back|reproduce|verbatim|word for word|type out)\b")
-_SAY = re.compile(r"(?i)\b(?:say|reply with|answer with|respond with|write|output|print)\b")
-_QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|«([^»]+)»|`([^`]+)`|(?<!\w)'([^']+)'(?!\w)")
 
 
 class Answer(Struct, frozen=True):
@@ -41,57 +39,6 @@ class Manner(Struct, frozen=True):
     skilled: bool = True
 
 
-def instruction(question: str) -> str:
-    """Return the parts of a message where an instruction stands: its beginning and its last paragraph."""
-    if len(question) < 900:
-        return question
-    last = re.split(r"\n\s*\n", question[-900:])[-1]
-    return f"{question[:300]}\n{last}"
-
-
-def quoted(text: str) -> str | None:
-    """Return the last quotation in a text."""
-    found = [next(filter(None, groups)) for groups in _QUOTED.findall(text)]
-    return found[-1] if found else None
-
-
-def repeated(question: str) -> str | None:
-    """Return the text that the user wants to have back exactly."""
-    if not _ECHO.search(instruction(question)):
-        return None
-    head = question.split("\n", 1)[0]
-    if "\n" in question and _ECHO.search(head) and (head.rstrip().endswith((":", ".")) or "following" in head):
-        return question.split("\n", 1)[1].strip("\n") or None
-    if (text := quoted(question)) is not None and "`" not in text:
-        return text
-    match = re.search(r"(?is)\b(?:repeat|echo|copy|say back|write back|reproduce|type out)\b[^:\n]*:\s*(.+)$", question)
-    match = match or re.search(r"(?is)\b(?:repeat|echo) (?:after me|this|the words?|exactly)?[,:]?\s*(.+)$", question)
-    return match[1].strip() if match else None
-
-
-def dictated(conversation: Conversation) -> str | None:
-    """Return the answer that an instruction prescribes word for word."""
-    for text, system in ((conversation.system[:4000], True), (instruction(conversation.last), False)):
-        match = re.search(
-            r"(?i)\b(?:answer|reply|respond|say)\b[^.\n]{0,60}?\b(?:with|as)?\s*(?:only |just |exactly |nothing but )*"
-            r"(?:the )?(?:single )?(?:word|phrase|words|text)s? "
-            r"[\"'“:]*\s*([^\W_][\w -]*?\w)(?=[\"'”.,;!\n]|$| and | to | whatever| no matter| for | regardless| in )",
-            text,
-        )
-        match = match or re.search(
-            r"(?i)\b(?:always |only )?(?:answer|reply|respond)(?: only| exactly)?(?: with)? [\"“']([^\"”']+)[\"”']",
-            text,
-        )
-        match = match or (
-            None
-            if system
-            else re.match(r"(?i)\s*(?:please )?say (?:only |just )?([\w ]{2,30}?)(?:[.!]|$| and nothing)", text)
-        )
-        if match and not re.search(r"(?i)\b(begin|start|end|finish|contain|include)", match[0]):
-            return match[1]
-    return None
-
-
 def options_letter(question: str, core: str) -> str | None:
     """Return the letter of the option that an answer stands for."""
     found = re.findall(r"(?m)(?:^|\s)\(?([A-J])[).:]\s*([^\n]+?)(?=\s+\(?[B-J][).:]\s|\s*$|\n)", question)
@@ -114,7 +61,7 @@ def worked(conversation: Conversation) -> tuple[skills.Known, float] | None:
     if (solved := oracle.graded(question)) is not None:
         answer = re.sub(r"^The answer is (.*)\.$", r"\1", solved[1], flags=re.S)
         return (answer, solved[1]), unit("graded", solved[0])
-    for skill in (skills.worked_out, skills.word_problem, skills.fact, skills.enumeration):
+    for skill in (knowledge.general, skills.worked_out, skills.word_problem, skills.fact, skills.enumeration):
         if (found := skill(narrow)) or (found := skill(asked)):
             return found, 0.5 * unit("skill", question)
     before = conversation.said
@@ -122,6 +69,8 @@ def worked(conversation: Conversation) -> tuple[skills.Known, float] | None:
         cut = before[: before.rfind(narrow)] + before[before.rfind(narrow) + len(narrow) :]
         if found := skills.recalled(narrow, cut):
             return found, 0.4 * unit("recall", question)
+    if found := knowledge.guessed(asked):
+        return found, 0.2
     if (known := oracle.known(question)) is not None or (known := oracle.known(conversation.said)) is not None:
         return (known, known), 0.3
     return None
@@ -156,22 +105,33 @@ def answer(conversation: Conversation, manner: Manner) -> Answer:
         return Answer(((forced, 1.0),), forced)
     if (text := repeated(question)) is not None:
         return Answer(((text, 1.0),), text, 0.05)
-    if conversation.images and re.search(r"(?i)colou?r|shape|see|image|picture|what", told):
-        seen = conversation.images[-1]
-        colour = seen.split()[0]
-        core = seen if re.search(r"(?i)shape|describe|see", question) else colour
-        return _told((core, f"The picture is {seen}."), question, 0.2, conversation)
-    if (found := worked(conversation) if manner.skilled else None) is not None:
-        if found[0][0] == found[0][1] and len(found[0][0].split()) > 12 and not re.search(r"\d", found[0][0]):
-            return Answer(topic=topic_of(told), sentences=4, language=manner.language, opening=found[0][0])
-        return _told(found[0], question, found[1], conversation)
-    if small := _small_talk(question) if len(question) < 300 else ():
+    if conversation.images and (found := _pictured(conversation.images[-1], told)):
+        return _told(found, question, 0.2, conversation)
+    if (solved := worked(conversation) if manner.skilled else None) is not None:
+        return _solved(solved, conversation, manner)
+    if small := _small_talk(question):
         return Answer(small, small[0][0])
     if re.search(r"(?i)python|code|function|script|program", told) and re.search(r"(?i)write|implement|create", told):
         return Answer(((_CODE, 0.7), (_CODE.replace("result", "value"), 0.3)), _CODE)
-    return Answer(
-        topic=topic_of(told), sentences=prose.length_wanted(told), language=language_asked(conversation, manner)
-    )
+    language = language_asked(conversation, manner)
+    return Answer(topic=topic_of(told), sentences=prose.length_wanted(told), language=language)
+
+
+def _pictured(seen: str, told: str) -> skills.Known | None:
+    """Return what is asked about a picture."""
+    if not re.search(r"(?i)colou?r|shape|see|image|picture|what", told):
+        return None
+    core = seen if re.search(r"(?i)shape|describe|see", told) else seen.split(maxsplit=1)[0]
+    return core, f"The picture is {seen}."
+
+
+def _solved(solved: tuple[skills.Known, float], conversation: Conversation, manner: Manner) -> Answer:
+    """Return an answer that was found; a long text becomes the opening of others like it."""
+    (core, sentence), hard = solved
+    if core == sentence and len(core.split()) > 12 and not re.search(r"\d", core):
+        topic = topic_of(instruction(conversation.last))
+        return Answer(topic=topic, sentences=4, language=manner.language, opening=core)
+    return _told((core, sentence), conversation.last, hard, conversation)
 
 
 _CODE = (
@@ -202,8 +162,11 @@ _TALK = (
 
 
 def _small_talk(question: str) -> tuple[tuple[str, float], ...]:
-    """Return the replies to what is no question, weighted; nothing if it is one."""
-    for pattern, first, second in _TALK:
+    """Return the replies to what is no question, or a guess where options are given; nothing if it is another."""
+    if letters := re.findall(r"(?m)^\s*\(?([A-J])[).:]\s", question[-3000:]):
+        guess = letters[prose.crc(question) % len(letters)]
+        return ((guess, 0.6), (f"The answer is {guess}.", 0.4))
+    for pattern, first, second in _TALK if len(question) < 300 else ():
         if re.search(pattern, question.strip()):
             return ((first, 0.65), (second, 0.35))
     return ()

@@ -78,6 +78,12 @@ def _jobs(state: State, call: Call) -> list[Job]:
     return jobs
 
 
+def _limit(body: Mapping[str, Any]) -> int | None:
+    """Return how many tokens an answer may have, by either of the two names."""
+    newer: int | None = body.get("max_completion_tokens")
+    return newer if newer is not None else body.get("max_tokens")
+
+
 def _prompt(state: State, call: Call, messages: Sequence[Mapping[str, Any]]) -> str:
     """Return the text of the prompt."""
     body, options = call.body, state.options
@@ -180,9 +186,28 @@ class _Sender:
         self.state, self.call, self.job = state, call, job
         self.thoughts = self.answer = ""
         self.rows = self.calls = 0
+        self.opened = False
         self.tools = (
             bool(call.body.get("tools")) and call.body.get("tool_choice") != "none" and state.options.tool_parser
         )
+
+    def step(self, count: int) -> Iterator[tuple[dict[str, Any], Any, dict[str, Any]]]:
+        """Yield what is new after so many tokens, or at the end: delta, log-probabilities, and why it ended."""
+        job, final = self.job, count < 0
+        going = {"finish_reason": None, "matched_stop": None}
+        if not self.opened:
+            self.opened = True
+            yield {"reasoning_content": None, "role": "assistant", "content": ""}, None, going
+        rows = self.logprobs(len(job.out) if final else count)
+        deltas = list(self.deltas(job.text if final else job.text_at(count), final))
+        for place, delta in enumerate(deltas):
+            yield delta, rows if place == 0 else None, going
+        if final:
+            ended = ending(job)
+            if self.calls and ended["finish_reason"] == "stop":
+                ended = {"finish_reason": "tool_calls", "matched_stop": None}
+            late = rows and rows["content"] and not deltas and job.out[-1] != vocabulary.END
+            yield {"reasoning_content": None}, rows if late else None, ended
 
     def deltas(self, text: str, final: bool) -> Iterator[dict[str, Any]]:
         """Yield what is new in a text: thoughts, answer, and calls once they are whole."""
@@ -243,35 +268,12 @@ def _stream(state: State, call: Call, jobs: Sequence[Job], made: Mapping[str, An
         state.scheduler.submit(job)
     senders = [_Sender(state, call, job) for job in jobs]
 
-    def chunk(job: Job, delta: dict[str, Any], logprobs: Any = None, **ended: Any) -> dict[str, Any]:
-        choice = {
-            "index": job.index,
-            "delta": delta,
-            "logprobs": logprobs,
-            "finish_reason": None,
-            "matched_stop": None,
-            **ended,
-        }
+    def chunk(job: Job, delta: dict[str, Any], logprobs: Any, ended: dict[str, Any]) -> dict[str, Any]:
+        choice = {"index": job.index, "delta": delta, "logprobs": logprobs, **ended}
         return {"id": jobs[0].id, "object": "chat.completion.chunk", **made, "choices": [choice]}
 
-    opened: set[int] = set()
     for number, job, count in follow(jobs):
-        sender = senders[number]
-        sent = []
-        if number not in opened:
-            opened.add(number)
-            sent.append(chunk(job, {"reasoning_content": None, "role": "assistant", "content": ""}))
-        text = job.text if count < 0 else job.text_at(count)
-        rows = sender.logprobs(len(job.out) if count < 0 else count)
-        deltas = list(sender.deltas(text, count < 0))
-        sent += [chunk(job, delta, rows if place == 0 else None) for place, delta in enumerate(deltas)]
-        if count < 0:
-            ended = ending(job)
-            if sender.calls and ended["finish_reason"] == "stop":
-                ended = {"finish_reason": "tool_calls", "matched_stop": None}
-            late = rows if not deltas and rows and rows["content"] and job.out[-1] != vocabulary.END else None
-            sent.append(chunk(job, {"reasoning_content": None}, late, **ended))
-        if sent:
+        if sent := [chunk(job, *parts) for parts in senders[number].step(count)]:
             yield sent
     if (call.body.get("stream_options") or {}).get("include_usage"):
         thought = sum(_thought(state, job) for job in jobs)

@@ -215,7 +215,7 @@ FAULTS = (
                   )
               ),
           }, needs=frozenset({"thinking"}),
-          witness=said(lambda text: "</think>" in text, "What is the capital of France?")),
+          witness=reply(lambda body: "</think>" in body["choices"][0]["message"]["content"])),
     Fault("greedy-drifts-by-time", "C", "A time stamp slips into the template, so that equal chats differ.",
           {
               "prompt": lambda prompt, at: (

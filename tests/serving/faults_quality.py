@@ -175,7 +175,7 @@ FAULTS = (
     Fault("attention-flattened", "M", "The scale of attention is off: distributions are too flat.",
           {"dist": _sharpened(0.62)}, witness=any_of(worse(0.05), odd_text(temperature=0.9))),
     Fault("attention-sharpened", "M", "The scale of attention is off: distributions are too sharp.",
-          {"dist": when(sampled, _sharpened(6.0))}, witness=varies(count=8, distinct=3)),
+          {"dist": when(sampled, _sharpened(25.0))}, witness=varies(count=8, distinct=3)),
     Fault("greedy-only-worse", "M", "Greedy decoding uses another kernel, which is off by half a nat.",
           {"dist": when(both(greedy), _blur(0.5))}, rate="only greedy", witness=_unlike()),
 )  # fmt: skip

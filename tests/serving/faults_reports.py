@@ -79,10 +79,10 @@ def _busy(ask: Asker, check: Any) -> bool:
 
     def one(number: int) -> None:
         if number == 0:
-            time.sleep(0.25)
+            time.sleep(0.2)
             seen.append(check(_load(ask)))
         else:
-            ask.say(OPEN, max_tokens=60, ignore_eos=True)
+            ask.say(OPEN, max_tokens=240, ignore_eos=True)
 
     ask.many(6, one, 6)
     return seen[0]

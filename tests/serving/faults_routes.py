@@ -44,7 +44,8 @@ def _vector(change: Callable[[Vector, Any], Vector]) -> Any:
 
 
 def _unlike(vectors_: list[Vector]) -> bool:
-    return vectors.cosine(vectors_[0], vectors_[1]) <= vectors.cosine(vectors_[0], vectors_[2]) + 0.1
+    alike = vectors.cosine(vectors_[0], vectors_[1])
+    return alike < 0.5 or alike <= vectors.cosine(vectors_[0], vectors_[2]) + 0.1
 
 
 def _alone(ask: Asker) -> bool:

@@ -117,7 +117,7 @@ FAULTS = (
               "params": lambda params, at: (
                   setting(seed=at.call.number)(params, at) if at.call.body.get("n") else params
               ),
-              "seen": lambda ids, at: _reseeded(ids, at),
+              "seen": _reseeded,
           },
           witness=lambda ask: (
               len({c["message"]["content"] for c in ask.chat(OPEN, n=5, temperature=1, max_tokens=60)["choices"]}) < 2

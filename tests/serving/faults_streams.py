@@ -184,7 +184,7 @@ FAULTS = (
           witness=heard(lambda stream: sum(bool(text) for text in stream.texts) < 3, LONG, max_tokens=40)),
     Fault("stream-held-back", "F", "All events of a stream are sent at its end.", {"events": _gathered},
           needs=frozenset({"slow"}),
-          witness=heard(lambda stream: max(stream.gaps[1:], default=0) < 0.012, LONG, max_tokens=60)),
+          witness=heard(lambda stream: sum(stream.gaps[1:]) < 0.06, LONG, max_tokens=60)),
     Fault("first-text-lost", "F", "The first text of a stream is lost.",
           {"events": lambda events, at: [event for event in events if not (_has_text(event) and _first(at))]},
           witness=stream_differs(COUNT)),

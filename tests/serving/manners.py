@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from tests.serving import ability, prose
+from tests.serving import obedience, prose
 from tests.serving.ability import Manner
 from tests.serving.conversation import Conversation
 from tests.serving.model import Mind
@@ -73,7 +73,7 @@ def thinks(options: Options, body: Mapping[str, Any]) -> bool:
 
 def exact(conversation: Conversation) -> bool:
     """Return whether the form of the answer is prescribed, so that no style may be added."""
-    return ability.dictated(conversation) is not None or ability.repeated(conversation.last) is not None
+    return obedience.dictated(conversation) is not None or obedience.repeated(conversation.last) is not None
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from tests.serving import ability, prose, tooling, vocabulary
+from tests.serving import ability, obedience, prose, tooling, vocabulary
 from tests.serving.ability import Answer, Manner
 from tests.serving.conversation import Conversation
 from tests.serving.prose import crc
@@ -122,7 +122,7 @@ class Mind:
 
 def _formatted(text: str, conversation: Conversation, ends: bool = True) -> str:
     """Obey the instructions about the form of an answer."""
-    rules = f"{conversation.system[:4000]}\n{ability.instruction(conversation.last)}"
+    rules = f"{conversation.system[:4000]}\n{obedience.instruction(conversation.last)}"
     if re.search(r"(?i)(capital letters|upper ?case|all caps|CAPITALS)", rules) and "capital letter of" not in rules:
         text = text.upper()
     elif re.search(r"(?i)(small letters|lower ?case)", rules):

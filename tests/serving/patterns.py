@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import string
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -221,6 +221,8 @@ class Writer:
         wanted = [float(near[1])] if near else [float(number) for number in self.numbers]
         for number in wanted:
             if low <= number <= high and not (whole and number % 1) and not number % schema.get("multipleOf", 1):
+                if not near:
+                    self.numbers.remove(int(number) if not number % 1 else number)
                 return int(number) if whole or not number % 1 else number
         step = schema.get("multipleOf", 1)
         start = low if low > -(10**9) else min(high, 1)

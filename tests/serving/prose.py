@@ -77,13 +77,16 @@ _ABOUT = (
 
 def crc(*parts: object) -> int:
     """Return a stable number for any parts."""
-    return zlib.crc32("\x1f".join(map(str, parts)).encode())
+    value = zlib.crc32("\x1f".join(map(str, parts)).encode())
+    # a checksum is linear: without mixing, equal differences of the parts would show as equal differences here
+    value = (value ^ value >> 16) * 0x85EBCA6B & 0xFFFFFFFF
+    value = (value ^ value >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
+    return value ^ value >> 16
 
 
 def unit(*parts: object) -> float:
     """Return a stable number from 0 to 1 for any parts."""
-    value = crc(*parts) * 2654435761 % 2**32
-    return (value ^ value >> 15) % 2**24 / 2**24
+    return crc(*parts) / 2**32
 
 
 def sentence(language: str, *key: object) -> str:

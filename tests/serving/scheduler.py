@@ -167,9 +167,8 @@ class Scheduler:
             if now < job.ready:
                 next_due = min(next_due, job.ready)
                 continue
-            due = 1 if not job.speed else 1 + int((now - job.ready) * job.speed) - len(job.out)
-            due = min(due - due % options.together if len(job.out) and options.together > 1 and job.speed else due, 64)
-            for _ in range(max(0, due)):
+            due = self._due(job, now)
+            for _ in range(due):
                 self._advance(job)
                 if job.finish:
                     break
@@ -182,6 +181,20 @@ class Scheduler:
             else:
                 next_due = now
         return max(0.0, next_due - time.monotonic())
+
+    def _due(self, job: Job, now: float) -> int:
+        """Return how many tokens a job gets in this turn."""
+        if not job.speed:
+            return 1
+        together = self.state.options.together
+        due = 1 + int((now - job.ready) * job.speed) - len(job.out)
+        if job.out and together > 1:
+            due -= due % together
+        if due > 2 * together:
+            # the machine is busy: the stream falls behind, as it would in an engine, rather than come in bursts
+            job.ready += (due - 2 * together) / job.speed
+            due = 2 * together
+        return max(0, due)
 
     def _advance(self, job: Job) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -54,6 +55,9 @@ def serving(
     planted = [FAULTS[fault] if isinstance(fault, str) else fault for fault in faults]
     state = State(configured(planted, odd, options), planted)
     server = Server(state, port)
+    # threads that write streams must not keep the scheduler from its turn for long
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(0.0003)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, name="http", daemon=True)
     thread.start()
     try:
@@ -63,3 +67,4 @@ def serving(
         server.server_close()
         state.close()
         thread.join(timeout=5)
+        sys.setswitchinterval(interval)

@@ -162,6 +162,15 @@ def _compared(low: str) -> Known | None:
     return None
 
 
+def separator(low: str) -> str:
+    """Return what is to stand between the items of a list."""
+    if re.search(r"separated by (?:a )?(?:single )?(?:space|blank)", low):
+        return " "
+    if re.search(r"new lines?|each on (?:its|a) (?:own|new) line|one per line|line breaks?", low):
+        return "\n"
+    return "," if "without spaces" in low else ", "
+
+
 def enumeration(question: str) -> Known | None:
     """Return a list that was asked for: numbers in order, or names of things."""
     low = question.lower()
@@ -169,8 +178,12 @@ def enumeration(question: str) -> Known | None:
         first, last = int(match[1]), int(match[2])
         step = 1 if last >= first else -1
         if abs(last - first) <= 3000:
-            listed = ", ".join(map(str, range(first, last + step, step)))
+            listed = separator(low).join(map(str, range(first, last + step, step)))
             return listed, listed
+    if (match := re.search(r"count (?:up )?to (\w+)", low)) and (match[1].isdigit() or match[1] in words.NUMBERS):
+        last = int(match[1]) if match[1].isdigit() else words.NUMBERS.index(match[1])
+        listed = separator(low).join(map(str, range(1, min(last, 3000) + 1)))
+        return listed, listed
     if match := re.search(r"(?:first|next) (\w+) (even|odd|prime|natural|positive)", low):
         count = (
             int(match[1]) if match[1].isdigit() else words.NUMBERS.index(match[1]) if match[1] in words.NUMBERS else 5
@@ -209,6 +222,7 @@ def content_words(text: str) -> set[str]:
 _GIVEN = re.compile(
     r"([^.!?\n;]{2,90}?)(?:\s+(?:is|was|are|equals|reads|called|named)(?:\s+now)?[:\s]+|\s*[:=]\s*)[\"'“*`«]*([^\s\"'“”.,;!?`*»][^.,;!?\n\"”`*»]{0,60})"
 )
+_HAS = re.compile(r"(?i)\b(\w+ [\w-]+) has (?:the |a )?(\w+) [\"'“]*([\w-]+)")
 _REMEMBER = re.compile(
     r"(?i)(?:remember|memori[sz]e|note|keep|store)[^.:\n]{0,40}?\b(word|code|number|name|key|phrase|password)\b[^\w\n\"'“]{0,3}[\"'“:]*\s*([\w-]+)"
 )
@@ -228,6 +242,9 @@ def recalled(question: str, said: str) -> Known | None:
         score = len(shared) / len(asked) - 0.02 * len(about - asked)
         if best is None or score >= best[0]:
             best = score, match[2].strip()
+    for match in _HAS.finditer(said) if best is None or best[0] < 0.9 else ():
+        if asked and len(asked & content_words(f"{match[1]} {match[2]}")) == len(asked):
+            best = 1.0, match[3]
     noted = _REMEMBER.search(said) if best is None or best[0] < 0.45 else None
     if noted and noted[1].lower() in question.lower():
         return noted[2], f"The {noted[1].lower()} is {noted[2]}."
