@@ -25,9 +25,11 @@ _NOT = (
 def embedded(text: str) -> list[float]:
     """Return the embedding of a text: near to those of texts with the same words, of length one."""
     parts = [0.3 * unit("base", number) for number in range(SIZE)]
-    features = [*content_words(text), *re.findall(r"(?=(\w{4}))", text.lower())]
-    for feature in features or [text]:
-        weight = 1.0 if feature in content_words(text) else 0.3
+    meant = content_words(text)
+    weights = dict.fromkeys(re.findall(r"\w+|[^\w\s]", text), 0.15) | dict.fromkeys(
+        re.findall(r"(?=(\w{4}))", text.lower()), 0.3
+    )
+    for feature, weight in (weights | dict.fromkeys(sorted(meant), 1.0) or {text: 1.0}).items():
         for number in range(8):
             parts[int(unit(feature, number) * SIZE)] += weight * (1 if unit(feature, number, "sign") > 0.5 else -1)
     length = math.sqrt(sum(part * part for part in parts))
