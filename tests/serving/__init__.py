@@ -46,7 +46,7 @@ O  the prefix cache                        16      faults_cache
 P  aborts, errors and load                 13      faults_lifecycle
 == ======================================= ======= ====================
 
-In all 353 faults and 20 combinations of two; 170 of them do not show with every request. There are 70 odd but healthy
+In all 353 faults and 20 combinations of two; 168 of them do not show with every request. There are 70 odd but healthy
 servers, and 54 faults for the proxy, 25 of them its own.
 
 What the model knows: `skills` and `knowledge` (facts, sums, lists, finding again what was said), `obedience` (texts to

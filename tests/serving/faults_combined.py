@@ -73,7 +73,7 @@ def combined(first: str, second: str) -> Fault:
         parts[0].mechanism,
         f"{parts[0].summary} {parts[1].summary}",
         {point: _chained(hooks) for point, hooks in points.items()},
-        rate=" and ".join(part.rate for part in parts),
+        rate="; ".join(dict.fromkeys(part.rate for part in parts)),
         needs=parts[0].needs | parts[1].needs,
         witness=any_of(*witnesses),
         parts=(first, second),

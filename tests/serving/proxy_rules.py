@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from tests.serving import vocabulary
+from tests.serving.asking import Asker
 from tests.serving.damage import bodies, choices, chunks, delta_texts, sleeping, texts, without
 from tests.serving.planting import At, Fault, both, chat, each, streamed, when
 from tests.serving.prose import crc
@@ -211,14 +212,22 @@ _SEEN_BY = {
     "proxy-schema-lost": "schema-ignored", "proxy-tools-lost-each-10": "tool-calls-as-text-each-8",
     "proxy-salad-each-20": "salad-each-20",
     "proxy-sampled-salad": "sampled-salad", "proxy-usage-off-by-one": "usage-prompt-off-by-one",
-    "proxy-logprobs-shifted": "logprobs-shifted",
     "proxy-replies-swapped": "replies-swapped", "proxy-answers-stored": "answers-stored-by-start",
     "proxy-stalls-each-25": "first-token-slow-each-25", "proxy-names-model": "model-field-other",
     "proxy-plain-role": "role-user",
     "proxy-stream-limit": "stream-one-short",
 }  # fmt: skip
 """Which fault of the stand-in has the witness that sees one of the proxy's."""
-_WITNESSED = (msgspec.structs.replace(fault, witness=FAULTS[_SEEN_BY[fault.name]].witness) for fault in EXTRA)
+
+
+def _above_zero(ask: Asker) -> bool:
+    """Return whether a token is told to be likelier than certain."""
+    made = ask.native("The sea is", {"max_new_tokens": 24}, return_logprob=True)
+    return any(row[0] > 0.01 for row in made["meta_info"]["output_token_logprobs"])
+
+
+_WITNESSES = {name: FAULTS[other].witness for name, other in _SEEN_BY.items()} | {"proxy-logprobs-shifted": _above_zero}
+_WITNESSED = (msgspec.structs.replace(fault, witness=_WITNESSES[fault.name]) for fault in EXTRA)
 RULES: dict[str, Fault] = {fault.name: fault for fault in _WITNESSED} | {
     name: FAULTS[name] for name in _SHARED if name in FAULTS
 }
