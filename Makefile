@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export SGLANG_LAUNCHER_CACHE ?= $(HOME)/.cache/sglang-launcher
 
-.PHONY: help run stop test quick lint compiled engine engine-test bench truth clean system
+.PHONY: help run stop test quick lint compiled engine engine-test bench truth faults clean system
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -52,6 +52,10 @@ lint: $(VENV)/.ready ## run ruff, mypy, the import contracts and the knowledge l
 truth: engine compiled ## compare the check with the real engine on 400 drawn launches (half an hour)
 	@$(BIN)/launch engines fetch 0.5.23 >/dev/null
 	@$(BIN)/python tools/truth.py
+
+faults: compiled ## plant 373 serving faults in a stand-in and count what standard finds (an hour)
+	@$(BIN)/python tools/faults.py --suite standard --baseline
+	@$(BIN)/python tools/faults.py --suite standard --healthy
 
 bench: engine compiled ## measure the figures that the project promises
 	@$(BIN)/python tools/bench.py

@@ -63,10 +63,11 @@ def server_info(state: State, call: Call) -> Reply:
     options, scheduler = state.options, state.scheduler
     told: dict[str, Any] = {
         "model_path": options.name, "tokenizer_path": options.name, "served_model_name": options.name,
-        "context_length": options.context, "is_embedding": options.kind == "embedding", "tp_size": 1,
+        "context_length": options.context, "is_embedding": options.kind != "generate", "tp_size": 1,
         "dp_size": options.ranks,
         "max_running_requests": options.running, "page_size": options.page, "disable_radix_cache": not options.radix,
-        "reasoning_parser": "toy" if options.thinking == "parsed" else None, "tool_call_parser": "toy",
+        "reasoning_parser": "toy" if options.thinking == "parsed" else None,
+        "tool_call_parser": "toy" if options.tool_parser else None,
         "quantization": None, "kv_cache_dtype": "auto", "dtype": "auto", "chunked_prefill_size": 8192,
         "speculative_algorithm": "NGRAM" if options.together > 1 else None,
         "speculative_num_draft_tokens": options.together if options.together > 1 else None,

@@ -118,7 +118,7 @@ def prompt_scores(job: Job, start: int) -> tuple[list[tuple[float | None, int]],
     seen = state.faults("seen", job.ids, job.at)
     for place, token in enumerate(seen):
         if place >= start:
-            dist = walk.expect() if place else None
+            dist = walk.read_by(token) if place else None
             scores.append((dist.logprob(token) if dist else None, token))
             tops.append(rows(dist.top(job.tops), texts) if dist else None)
             wanted.append(rows([(dist.logprob(other), other) for other in job.probe_ids], texts) if dist else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 
@@ -220,6 +221,16 @@ class Walk:
                 shares.setdefault(vocabulary.WORDS[crc(key, number) % len(vocabulary.WORDS)], plan.tail * 0.02)
         dist = Distribution(shares, plan.tail * 0.6, key)
         return dist if strict or not loss else dist.scaled(1 - loss, loss * 0.5)
+
+    def read_by(self, token: int) -> Distribution:
+        """Return the distribution before a token that is read, not written: a text of others is often guessed."""
+        dist = self.expect()
+        if (self.plan is not None and self.plan.loose <= 0.005) or dist.probability(token) > 0.02:
+            return dist
+        key = crc(self.seen[-1] if self.seen else 0, token, len(self.seen))
+        share = math.exp(-0.3 - 3.4 * unit("read", key)) * (1 - self.weaker(len(self.seen)))
+        shares = {other: value * (1 - share) for other, value in dist.shares.items()}
+        return Distribution({**shares, token: share}, dist.tail * (1 - share), dist.key)
 
     def _background(self, key: int, last: int, loss: float) -> Distribution:
         """Return what is expected inside a text of others: echoes of what was read, common words, a bit of all."""
