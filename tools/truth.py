@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,7 @@ from launcher.transport.local import LocalTransport  # noqa: E402
 SECONDS = 60  # for the arguments of one launch
 READY = 150.0  # seconds until a full start counts as neither ready nor crashed
 BASE = "smollm2-135m-cpu"
+_ERROR = re.compile(r"(\w+\.)*\w*(Error|Exception)\b")
 
 
 class Answered(Struct, frozen=True, kw_only=True):
@@ -193,7 +195,8 @@ def started(bench: Bench, item: Draw) -> tuple[str, str]:
             )  # fmt: skip
         end(process)
         lines = (Path(folder) / "log").read_text(errors="replace").strip().splitlines()
-        return state, lines[-1] if lines and state != "ready" else ""
+        told = [line for line in lines if _ERROR.match(line)] or lines
+        return state, told[-1] if told and state != "ready" else ""
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

@@ -6,6 +6,8 @@ is not a pass, an unresolved warning keeps a server at "ready", and a smoke suit
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date
 from enum import StrEnum
@@ -141,7 +143,7 @@ def summary_of(level: Level, outcome: Outcome, verdicts: Sequence[Verdict], warn
     unresolved = [item for item in warnings if item.state == "open"]
     parts = [str(level)]
     if failed:
-        parts.append(f"{len(failed)} failed: {failed[0].id} ({failed[0].message})")
+        parts.append(_failures(failed))
     for listed, words in (
         (Outcome.ERROR, "probes could not run"),
         (Outcome.INCONCLUSIVE, "inconclusive"),
@@ -157,6 +159,17 @@ def summary_of(level: Level, outcome: Outcome, verdicts: Sequence[Verdict], warn
     if outcome is Outcome.PASS:
         parts.append(f"{sum(1 for item in verdicts if item.outcome is Outcome.PASS)} probes passed")
     return "; ".join(parts)
+
+
+def _failures(failed: Sequence[Verdict]) -> str:
+    """Return the failures in one clause: one reason that most of them share, else the first one."""
+    reasons = [item.message.partition("failed: ")[2] or item.message for item in failed]
+    kinds = Counter(re.split(r"[;:]", reason)[0] for reason in reasons)  # `HTTP 500` of `HTTP 500: out of memory`
+    kind, count = kinds.most_common(1)[0]
+    if count > 2:
+        fullest = max((reason for reason in reasons if reason.startswith(kind)), key=len)
+        return f"{len(failed)} failed, {count} of them for one reason: {fullest}"
+    return f"{len(failed)} failed: {failed[0].id} ({failed[0].message})"
 
 
 def _settle_one(

@@ -48,11 +48,15 @@ class ReplyError(LauncherError):
 
 
 class Reply(Struct, frozen=True):
-    """One complete reply. `seconds` is the time from sending to the last byte."""
+    """One complete reply. `seconds` is the time from sending to the last byte.
+
+    `retry_after` is the number of seconds that a rate limit asks to wait; 0 without such a wish.
+    """
 
     status: int
     body: bytes
     seconds: float
+    retry_after: float = 0.0
 
     def json(self) -> Any:
         """Return the body as JSON. Raises ReplyError."""
@@ -67,6 +71,7 @@ class StreamReply:
 
     def __init__(self, reply: httpx.Response, started: float, clock: Clock) -> None:
         self.status = reply.status_code
+        self.retry_after = _retry_after(reply)
         self._reply = reply
         self._started = started
         self._clock = clock
@@ -132,7 +137,8 @@ class Endpoint:
             headers = {"Content-Type": "application/json"} if content is not None else {}
             reply = self._client.request(method, path, content=content, headers=headers, timeout=_limits(timeout))
         self._check_authorized(reply.status_code, path)
-        return Reply(reply.status_code, reply.content, self._clock.monotonic() - started)
+        seconds = self._clock.monotonic() - started
+        return Reply(reply.status_code, reply.content, seconds, _retry_after(reply))
 
     def _check_authorized(self, status: int, path: str) -> None:
         if status in (401, 403):
@@ -159,6 +165,17 @@ def api_key(variable: str) -> str:
             f"the key in `{variable}` begins or ends with a blank, or has characters that an HTTP header cannot contain"
         )
     return key
+
+
+def _retry_after(reply: httpx.Response) -> float:
+    """Return the seconds in Retry-After of a 429 or 503; a date counts as one second."""
+    text = reply.headers.get("Retry-After", "") if reply.status_code in (429, 503) else ""
+    if not text:
+        return 0.0
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        return 1.0
 
 
 def _limits(seconds: float) -> httpx.Timeout:

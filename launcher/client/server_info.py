@@ -65,3 +65,16 @@ def _model_of_list(models: Mapping[str, Any]) -> Mapping[str, Any]:
     items = models.get("data")
     first = items[0] if isinstance(items, list) and items else None
     return {"served_model_name": first["id"]} if isinstance(first, Mapping) and "id" in first else {}
+
+
+def generates(endpoint: Endpoint, timeout: float = 10.0) -> bool:
+    """Return whether the server generates text; true unless it says that it does not (embeddings, rerankers)."""
+    for path in ("/model_info", "/get_model_info"):
+        try:
+            reply = endpoint.get(path, timeout)
+            report = reply.json() if reply.status == 200 else None
+        except LauncherError:
+            continue
+        if isinstance(report, Mapping):
+            return report.get("is_generation") is not False
+    return True

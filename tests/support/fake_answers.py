@@ -12,9 +12,11 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tests.support.fake_model import FILLER, Output, healthy, logprob, pieces_of, prompt_logprob, token_id
+from tests.support.fake_model import FILLER, Output, healthy, logprob, piece_of, pieces_of, prompt_logprob, token_id
 from tests.support.fake_speculation import speculate
 from tests.support.faults import Request, ids_of, spoil
+
+_SERVED: dict[int, float | None] = {}  # token → the log-probability with which it was served last
 
 
 class Reply(Struct, frozen=True, kw_only=True):
@@ -36,43 +38,17 @@ class Done(Struct, frozen=True, kw_only=True):
     info: Mapping[str, Any]
     payload: Mapping[str, Any]
 
+    number: int = 0  # of the request: each reply has an id of its own
+
     @property
     def count(self) -> int:
         extra = 3 if "wrong-count" in self.faults else 0
-        return len(ids_of(self.output)) + extra
+        return max(len(ids_of(self.output)), len(self.output.calls)) + extra
 
-
-def server_info(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return /server_info of a small server without optional features; `overrides` replaces fields."""
-    running = overrides.get("max_running_requests", 8)
-    info = {
-        "model_path": "/models/smol", "served_model_name": "smol", "version": "0.5.23", "dp_size": 1, "tp_size": 1,
-        "page_size": 1, "chunked_prefill_size": 512, "context_length": 4096, "max_req_input_len": 4090,
-        "max_total_num_tokens": 32768, "max_running_requests": running, "disable_radix_cache": False,
-        "speculative_algorithm": None, "speculative_num_steps": None, "speculative_num_draft_tokens": None,
-        "tool_call_parser": None, "reasoning_parser": None, "lora_paths": None, "is_embedding": False,
-        "cuda_graph_bs": [1, 2, 4, 8], "device": "cuda", "enable_metrics": False,
-        "internal_states": [{"effective_max_running_requests_per_dp": running}],
-    }  # fmt: skip
-    return info | dict(overrides)
-
-
-def metrics(info: Mapping[str, Any]) -> str:
-    """Return the lines of /metrics that probes read."""
-    labels = '{engine_type="unified",model_name="smol",tp_rank="0"}'
-    return (
-        "# HELP sglang:spec_accept_length The average acceptance length of speculative decoding.\n"
-        "# TYPE sglang:spec_accept_length gauge\n"
-        f"sglang:spec_accept_length{labels} {info.get('accept_length', 2.5)}\n"
-        f"sglang:spec_accept_rate{labels} 0.5\n"
-    )
-
-
-def models(info: Mapping[str, Any], faults: frozenset[str]) -> dict[str, Any]:
-    """Return the body of /v1/models."""
-    name = "another-model" if "wrong-model" in faults else info["served_model_name"]
-    data = [] if "no-models" in faults else [{"id": name, "object": "model", "max_model_len": info["context_length"]}]
-    return {"object": "list", "data": data}
+    @property
+    def head(self) -> dict[str, Any]:
+        """What every reply and event of an OpenAI route begins with."""
+        return {"id": f"reply-{self.number}", "created": 1_790_000_000, "model": self.info["served_model_name"]}
 
 
 def answer(
@@ -96,14 +72,44 @@ def answer(
     output = spoil(healthy(prompt, payload, info), faults, received)
     output = speculate(_limit(output, payload, faults), info, faults)
     cached = len(pieces) - 1 if received.seen and not info["disable_radix_cache"] else 0
-    done = Done(output=output, prompt=pieces, cached=cached, faults=faults, info=info, payload=payload)
+    done = Done(
+        output=output, prompt=pieces, cached=cached, faults=faults, info=info, payload=payload, number=received.number
+    )
     chat = path.endswith("/chat/completions")
     body = _chat_body(done) if chat else _generate_body(done, len(output.pieces))
+    prompts = payload.get("prompt") or payload.get("text")
+    if isinstance(prompts, list) or (payload.get("sampling_params") or {}).get("n", 1) > 1:
+        return _many(path, payload, info, faults, request)
     if path.endswith("/v1/completions"):
         choice = {"index": 0, "text": output.text, "finish_reason": output.finish, "logprobs": None}
-        body = {"id": "1", "object": "text_completion", "choices": [choice], "usage": _usage(done)}
+        body = {**done.head, "object": "text_completion", "choices": [choice], "usage": _usage(done)}
     events = (_chat_events(done) if chat else _generate_events(done)) if payload.get("stream") else ()
     return Reply(status=200, body=body, events=events, tokens=done.count)
+
+
+def _many(
+    path: str, payload: Mapping[str, Any], info: Mapping[str, Any], faults: frozenset[str], request: Any
+) -> Reply:
+    """Return the reply to several prompts in one request, or to one prompt with several answers."""
+    name = "prompt" if "prompt" in payload else "text"
+    prompts = payload[name] if isinstance(payload[name], list) else [payload[name]]
+    sampling = dict(payload.get("sampling_params") or {})
+    copies = sampling.pop("n", 1)
+    ones = [
+        answer(path, {**payload, name: text, "sampling_params": {**sampling, "seed": copy}}, info, faults, request)
+        for text in prompts
+        for copy in range(copies)
+    ]
+    if not path.endswith("/v1/completions"):
+        rows = [
+            {**one.body, "text": _rotated(one.body["text"], index if sampling.get("temperature") else 0)}
+            for index, one in enumerate(ones)
+        ]
+        return Reply(status=200, body=rows, tokens=sum(one.tokens for one in ones))
+    choices = [{**one.body["choices"][0], "index": index} for index, one in enumerate(ones)]
+    parts = ("prompt_tokens", "completion_tokens", "total_tokens")
+    usage = {part: sum(one.body["usage"][part] for one in ones) for part in parts}
+    return Reply(status=200, body={**ones[0].body, "choices": choices, "usage": usage})
 
 
 def _prompt(payload: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
@@ -112,7 +118,8 @@ def _prompt(payload: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
     elif "prompt" in payload:
         text = payload["prompt"][0] if isinstance(payload["prompt"], list) else str(payload["prompt"])
     elif "input_ids" in payload:
-        text = " ".join(str(item) for item in payload["input_ids"])
+        pieces = tuple(piece_of(item) for item in payload["input_ids"])
+        return "".join(pieces), pieces
     else:
         text = str(payload.get("text") or "")
     return text, pieces_of(text)
@@ -122,6 +129,10 @@ def _limit(output: Output, payload: Mapping[str, Any], faults: frozenset[str]) -
     sampling = payload.get("sampling_params") or payload
     most = int(sampling.get("max_new_tokens") or sampling.get("max_tokens") or 128)
     pieces, ids, finish = output.pieces, output.ids, output.finish
+    if sampling.get("logit_bias"):
+        pieces, ids, finish = (piece_of(int(next(iter(sampling["logit_bias"])))),) * most, (), "length"
+    if 0 < len(pieces) < int(sampling.get("min_new_tokens") or 0):
+        pieces += pieces_of(" " + FILLER)[: int(sampling["min_new_tokens"]) - len(pieces)]
     if "ignores-max-tokens" in faults:
         most += 5
     if sampling.get("ignore_eos") and len(pieces) < most and pieces:
@@ -148,7 +159,9 @@ def _stop(pieces: tuple[str, ...], stops: list[str], finish: str) -> tuple[tuple
 def _logprobs(done: Done) -> list[list[Any]]:
     rows = []
     for position, (piece, token) in enumerate(zip(done.output.pieces, ids_of(done.output), strict=False)):
-        rows.append([_spoiled_logprob(logprob(piece, position), position, done.faults), token, None])
+        value = _spoiled_logprob(logprob(piece, position), position, done.faults)
+        _SERVED[token] = value
+        rows.append([value, token, None])
     return rows
 
 
@@ -166,6 +179,8 @@ def _prompt_logprobs(done: Done) -> list[list[Any]]:
     rows: list[list[Any]] = []
     for position, piece in enumerate(done.prompt):
         value: float | None = prompt_logprob(piece, position)
+        if "input_ids" in done.payload:  # read back: as it was served
+            value = _SERVED.get(token_id(piece)) or value
         if "random-weights" in done.faults and value is not None:
             value = value / 10 - 10.4
         if done.payload.get("lora_path") and "adapter-ignored" not in done.faults and value is not None:
@@ -187,6 +202,12 @@ def _top_logprobs(done: Done) -> list[list[list[Any]] | None]:
     return rows
 
 
+def _ranked(row: list[Any], most: int) -> list[list[Any]]:
+    """Return a list of likely tokens that the served one leads."""
+    rest = max(0.0, 1 - math.exp(row[0] if row[0] is not None else -1.0)) / 2**12
+    return [row, *([math.log(rest * 2.0**-rank + 1e-9), row[1] + 1 + rank, None] for rank in range(most - 1))]
+
+
 def _generate_body(done: Done, upto: int) -> dict[str, Any]:
     whole = upto >= len(done.output.pieces)
     meta: dict[str, Any] = {
@@ -199,6 +220,8 @@ def _generate_body(done: Done, upto: int) -> dict[str, Any]:
         meta["output_token_logprobs"] = _logprobs(done)[:upto]
         start = int(done.payload.get("logprob_start_len", -1))
         meta["input_token_logprobs"] = _prompt_logprobs(done)[start:] if start >= 0 else []
+        if most := done.payload.get("top_logprobs_num"):
+            meta["output_top_logprobs"] = [_ranked(row, most) for row in meta["output_token_logprobs"]]
         if start >= 0 and done.payload.get("top_logprobs_num"):
             meta["input_top_logprobs"] = _top_logprobs(done)
     return {
@@ -220,14 +243,34 @@ def _chat_body(done: Done) -> dict[str, Any]:
         "role": "assistant", "content": done.output.text or None, "tool_calls": list(done.output.calls) or None,
         "reasoning_content": "".join(done.output.reasoning) or None,
     }  # fmt: skip
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": done.output.finish}
-    return {"id": "1", "object": "chat.completion", "model": done.info["served_model_name"], "choices": [choice],
-            "usage": _usage(done)}  # fmt: skip
+    rows = [{"token": str(row[1]), "logprob": row[0], "top_logprobs": []} for row in _logprobs(done)]
+    listed = {"content": rows} if done.payload.get("logprobs") else None
+    count = int(done.payload.get("n") or 1)
+    choices = [
+        {
+            "index": index,
+            "message": {**message, "content": _varied(done, message["content"], index)},
+            "logprobs": listed,
+            "finish_reason": done.output.finish,
+        }
+        for index in range(count)
+    ]
+    return {**done.head, "object": "chat.completion", "choices": choices, "usage": _usage(done)}
+
+
+def _varied(done: Done, text: str | None, index: int) -> str | None:
+    """Return the text of one of several answers: at a temperature they differ."""
+    return _rotated(text, index) if text and done.payload.get("temperature") else text
+
+
+def _rotated(text: str, index: int) -> str:
+    words = text.split(" ")
+    return " ".join(words[index:] + words[:index])
 
 
 def _chat_events(done: Done) -> Iterator[Mapping[str, Any]]:
     def event(delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
-        return {"id": "1", "object": "chat.completion.chunk", "usage": None,
+        return {**done.head, "object": "chat.completion.chunk", "usage": None,
                 "choices": [{"index": 0, "delta": dict(delta), "finish_reason": finish}]}  # fmt: skip
 
     yield event({"role": "assistant", "content": ""})
@@ -239,7 +282,7 @@ def _chat_events(done: Done) -> Iterator[Mapping[str, Any]]:
         yield event({"tool_calls": [dict(call) for call in done.output.calls]})
     yield event({}, done.output.finish if "stream-no-finish" not in done.faults else None)
     if (done.payload.get("stream_options") or {}).get("include_usage"):
-        yield {"id": "1", "object": "chat.completion.chunk", "choices": [], "usage": _usage(done)}
+        yield {**done.head, "object": "chat.completion.chunk", "choices": [], "usage": _usage(done)}
 
 
 def _usage(done: Done) -> dict[str, Any]:

@@ -44,8 +44,12 @@ ANSWERS: tuple[tuple[str, str], ...] = (
     (r"Count from one to ten", "One, two, three, four, five, six, seven, eight, nine, ten."),
     (r"17 plus 25", "42"),
     (r"temperature.: 21", "It is 21 degrees in Paris at the moment."),
+
     (r"lighthouse", LIGHTHOUSE),
 )  # fmt: skip
+
+
+_PIECES: dict[int, str] = {}
 
 
 class Output(Struct, frozen=True):
@@ -71,12 +75,19 @@ def pieces_of(text: str) -> tuple[str, ...]:
 
 def token_id(piece: str) -> int:
     """Return a stable token id, which is never 0."""
-    return 10 + zlib.crc32(piece.encode()) % 50_000
+    token = 10 + zlib.crc32(piece.encode()) % 50_000
+    _PIECES[token] = piece
+    return token
+
+
+def piece_of(token: int) -> str:
+    """Return the piece that has this id; its digits for an id that was never given."""
+    return _PIECES.get(token, f" {token}")
 
 
 def logprob(piece: str, position: int) -> float:
     """Return a plausible log-probability, different for each token and the same in each run."""
-    return -0.02 - (zlib.crc32(f"{position}{piece}".encode()) % 1000) / 800
+    return -0.02 - (zlib.crc32(f"{position}{piece}".encode()) % 1000) / (800 if position else 40_000)
 
 
 def prompt_logprob(piece: str, position: int) -> float:
@@ -86,7 +97,7 @@ def prompt_logprob(piece: str, position: int) -> float:
 
 def healthy(prompt: str, payload: Mapping[str, Any], info: Mapping[str, Any]) -> Output:
     """Return the correct answer to a prompt, before limits are applied."""
-    if payload.get("tools") and payload["messages"][-1]["role"] == "user":
+    if payload.get("tools") and payload.get("tool_choice") != "none" and payload["messages"][-1]["role"] == "user":
         return _tool_call(payload["tools"])
     if info["reasoning_parser"] and (payload.get("chat_template_kwargs") or {}).get("enable_thinking"):
         thoughts = pieces_of("The user wants to know something simple, so I work it out and check it once.")
@@ -106,6 +117,8 @@ def answer_to(prompt: str) -> str:
             return answer
     if match := re.search(r"(?:secret|pass) ?code (?:of [^.]*? )?is (\w+)", prompt):
         return f"The code is {match[1]}."
+    if match := re.search(r"(?:code word is (\w+)|exactly, and nothing else: (.+)|write nothing else:\n(.+))", prompt):
+        return next(part for part in match.groups() if part)
     for pattern, answer in ANSWERS:
         if re.search(pattern, last):
             return answer

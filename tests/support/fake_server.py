@@ -18,7 +18,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from tests.support.fake_answers import Reply, answer, metrics, models, server_info
+from tests.support.fake_answers import Reply, answer
+from tests.support.fake_reports import metrics, models, server_info
 from tests.support.faults import OUTPUT_FAULTS, Request
 
 BATCHED = frozenset({"batch-garbage", "batch-of-5-garbage", "state-leaks"})

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from checks import KNOWLEDGE
 from checks.after.measures.intervals import Interval, difference, paired_difference, questions_to_decide, wilson
+from checks.after.probes.asking import LADDER, conclusion, still_thinking, was_cut
 from checks.after.probes.context import Context
 from checks.after.probes.entry import Probe
 from checks.after.probes.exchange import Answer, Ask, Measured, Script, quote, verdict
@@ -28,6 +29,7 @@ from checks.vocabulary import Evidence, Outcome
 
 SETS = KNOWLEDGE / "accuracy"
 MARGIN = 0.05
+THINKERS = 16  # questions for a model that thinks before each answer
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -86,6 +88,9 @@ def accuracy(probe: Probe, context: Context) -> Script:
         # no trial request first: where the server runs all questions concurrently, it would double the time
         answers = yield [_chat(context, chosen, item, tokens) for item in questions]
         few_shot = all(lacks_template(answer) for answer in answers)  # rejected immediately, nothing was generated
+        if sum(map(was_cut, answers)) * 2 > len(answers):  # thoughts, which some templates open unseen
+            questions = questions[:THINKERS]
+            answers = yield [_chat(context, chosen, item, max(tokens, LADDER[1])) for item in questions]
     if few_shot:
         answers = yield [_few_shot(chosen, item, tokens) for item in questions]
     return judge(probe, context, chosen, questions, answers)
@@ -95,10 +100,13 @@ def judge(
     probe: Probe, context: Context, chosen: AccuracySet, questions: Sequence[Question], answers: Sequence[Answer]
 ) -> Measured:
     """Score the answers and judge the score against the baseline, the profile's limit or chance."""
-    right = [
-        answer.ok and read_answer(_final(answer), chosen.kind) == item.answer
-        for item, answer in zip(questions, answers, strict=True)
-    ]
+    unanswered = sum(map(still_thinking, answers))  # a reply that was cut inside the thoughts is no answer
+    pairs = [(item, answer) for item, answer in zip(questions, answers, strict=True) if not still_thinking(answer)]
+    if unanswered * 2 > len(answers):
+        message = f"{unanswered} of {len(answers)} replies were cut inside the model's thoughts"
+        return Measured(verdict=verdict(probe.id, Outcome.INCONCLUSIVE, message, [quote(answers[0])]))
+    questions, answers = [item for item, _ in pairs], [answer for _, answer in pairs]
+    right = [answer.ok and read_answer(conclusion(answer), chosen.kind) == item.answer for item, answer in pairs]
     failed = [answer for answer in answers if not answer.ok]
     empty = [answer for answer in answers if answer.ok and not answer.said.strip()]
     cut = sum(1 for answer in answers if answer.ok and answer.finish == "length")
@@ -179,13 +187,8 @@ def _judge_score(
     if expected.at_least is not None:
         return against_limit(score, len(right), expected.at_least)
     if score.low <= chosen.chance:
-        return Outcome.FAIL, f"no better than guessing ({chosen.chance:.0%})"
+        return Outcome.INCONCLUSIVE, f"no better than guessing ({chosen.chance:.0%}): a weak model, or a damaged one"
     return Outcome.SKIP, "recorded only: there is no baseline and no `at-least` to compare it with"
-
-
-def _final(answer: Answer) -> str:
-    text = answer.text or answer.reasoning
-    return text.rpartition("</think>")[2]
 
 
 def _wrong(questions: Sequence[Question], answers: Sequence[Answer], right: Sequence[bool]) -> list[Evidence]:

@@ -10,20 +10,13 @@ import re
 from collections.abc import Mapping, Sequence
 
 from checks.after.measures.garbage import Problem, judge_logprobs, judge_text, script_of
+from checks.after.measures.language import LEAST_COMMON, common_share, other_language, words_of
 from checks.after.probes.context import Context
 from checks.after.probes.entry import Probe
 from checks.after.probes.exchange import Answer, Ask, Script, error_text, failed_requests, quote, verdict
-from checks.after.probes.expect import Question, or_default
+from checks.after.probes.expect import or_default
 from checks.after.probes.requests import HEALTH, agreement, as_completion, chat, generate, lacks_template, stands_still
 from checks.vocabulary import Evidence, Outcome, Verdict
-
-COMMON_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        "the a an and or of to in is are was were it its that this with for on as by at from be can has have not but "
-        "they their which one when where into than also he she his her we you your i there these those more most",
-    )
-)
 
 
 def health(probe: Probe, _: Context) -> Script:
@@ -54,51 +47,6 @@ def names_model(probe: Probe, context: Context) -> Script:
         message = f"/v1/models lists {', '.join(names)}, not {expected}: the server has another model or model name"
         return verdict(probe.id, Outcome.FAIL, message, [quote(answer)])
     return verdict(probe.id, Outcome.PASS, f"serves {expected or names[0]}")
-
-
-def known_answer(probe: Probe, context: Context) -> Script:
-    """Ask questions that every usable model answers, greedily; each answer must contain an accepted word.
-
-    The probe also fails when no answer ends before the token limit.
-    """
-    expected = context.expect.known_answer
-    if expected is False:
-        return verdict(probe.id, Outcome.SKIP, "the profile declares this model too weak (`known-answer: false`)")
-    questions = expected or _questions(probe)
-    tokens = probe.count("max_tokens", 32)
-    answers = yield [chat(context, item.prompt, tokens) for item in questions]
-    if any(lacks_template(answer) for answer in answers):
-        answers = yield [generate(as_completion(item.prompt), tokens, stop=["\n"]) for item in questions]
-    if any(_only_thought(answer) for answer in answers):
-        # reasoning used up the tokens: the limit was too low, the output is not garbage
-        answers = yield [chat(context, item.prompt, probe.count("thinking_tokens", 1024)) for item in questions]
-    return _judge_known(probe, questions, answers)
-
-
-def _questions(probe: Probe) -> tuple[Question, ...]:
-    return tuple(Question(str(item["prompt"]), tuple(item["accept"])) for item in probe.params["questions"])
-
-
-def _judge_known(probe: Probe, questions: Sequence[Question], answers: Sequence[Answer]) -> Verdict:
-    if bad := failed_requests(probe.id, answers) or garbage(probe, answers):
-        return bad
-    wrong = [
-        quote(answer)
-        for item, answer in zip(questions, answers, strict=True)
-        if not accepted(answer.text or answer.reasoning, tuple(map(str, item.accept)))
-    ]
-    right = len(questions) - len(wrong)
-    if not wrong:
-        endless = [quote(answer) for answer in answers if answer.finish == "length"]
-        if len(endless) == len(answers):
-            message = "correct, but no answer ends before the token limit: the end-of-sequence token is not recognised"
-            return verdict(probe.id, Outcome.FAIL, message, endless)
-        return verdict(probe.id, Outcome.PASS, f"{right} of {right} correct", [quote(answers[0])], right=right)
-    if all(answer.finish == "length" and not answer.text for answer in answers):
-        message = "the model spent all tokens on reasoning and gave no answer"
-        return verdict(probe.id, Outcome.INCONCLUSIVE, message, wrong, right=right)
-    message = f"{len(wrong)} of {len(questions)} known answers are wrong"
-    return verdict(probe.id, Outcome.FAIL, message, wrong, right=right, asked=len(questions))
 
 
 def greedy_repeat(probe: Probe, _: Context) -> Script:
@@ -217,16 +165,28 @@ def prose(probe: Probe, context: Context) -> Script:
         [answer] = yield [generate(as_completion(prompt), tokens)]
     if bad := failed_requests(probe.id, [answer]) or garbage(probe, [answer], script_of(prompt)):
         return bad
-    words = re.findall(r"[a-z']+", answer.said.lower())
-    share = sum(1 for word in words if word in COMMON_WORDS) / len(words) if words else 0.0
-    least = or_default(context.expect.common_words, probe.number("common_words", 0.15))
-    if len(words) >= 12 and share < least:
-        message = f"not English: {share:.0%} of {len(words)} words are common English words, expected {least:.0%}"
-        return verdict(probe.id, Outcome.FAIL, message, [quote(answer)], common_words=round(share, 3))
+    if bad := language_problem(probe, context, [answer], probe.number("common_words", LEAST_COMMON)):
+        return bad
+    words = words_of(answer.said)
+    share, least = common_share(words), or_default(context.expect.common_words, LEAST_COMMON)
     if len(words) < 4 and least > 0:
         return verdict(probe.id, Outcome.FAIL, f"the answer has only {len(words)} words", [quote(answer)])
     message = f"{len(words)} words of plausible language"
     return verdict(probe.id, Outcome.PASS, message, [quote(answer)], common_words=round(share, 3))
+
+
+def language_problem(
+    probe: Probe, context: Context, answers: Sequence[Answer], least: float = LEAST_COMMON
+) -> Verdict | None:
+    """Return the FAIL verdict for the first answer of 12 words or more that is not English; None without one."""
+    least = or_default(context.expect.common_words, least)
+    for answer in answers:
+        words = words_of(answer.said)
+        share = common_share(words)
+        if len(words) >= 12 and share < least and not other_language(words):
+            message = f"not English: {share:.0%} of {len(words)} words are common English words, expected {least:.0%}"
+            return verdict(probe.id, Outcome.FAIL, message, [quote(answer)], common_words=round(share, 3))
+    return None
 
 
 def logprobs(probe: Probe, context: Context) -> Script:
@@ -290,7 +250,3 @@ def garbage(probe: Probe, answers: Sequence[Answer], script: str | None = None) 
 
 def _shown(problems: Sequence[Problem], answer: Answer) -> list[Evidence]:
     return [quote(answer), *(Evidence(text=f"{item.kind}: {item.message}", source=answer.path) for item in problems)]
-
-
-def _only_thought(answer: Answer) -> bool:
-    return answer.ok and answer.finish == "length" and bool(answer.reasoning) and not answer.text

@@ -11,11 +11,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from checks.after.probes.asking import ask_until_answered, conclusion, still_thinking, with_or_without_logprobs
 from checks.after.probes.basic import accepted, garbage, garbage_of
 from checks.after.probes.context import Context
 from checks.after.probes.entry import Probe
 from checks.after.probes.exchange import Answer, Ask, Script, error_text, failed_requests, quote, verdict
-from checks.after.probes.requests import agreement, chat, generate
+from checks.after.probes.requests import agreement, generate
 from checks.after.probes.texts import code_word, long_text, short_prompts, with_needle
 from checks.vocabulary import Outcome, Verdict
 
@@ -26,7 +27,7 @@ def long_prompt(probe: Probe, context: Context) -> Script:
     target = min(int((server.chunk or 4096) * 1.6) + 2 * server.page, probe.count("most_tokens", 40_000))
     tokens = _within(context, target)
     prompt = long_text(tokens, probe.count("seed", 1)) + "\n\nIn one sentence, what do these notes have in common?"
-    [answer] = yield [chat(context, prompt, probe.count("max_tokens", 48))]
+    [answer] = yield from ask_until_answered(context, [prompt], probe.count("max_tokens", 48), most=48)
     if bad := failed_requests(probe.id, [answer]) or garbage(probe, [answer]):
         return bad
     size = answer.prompt_tokens or 0
@@ -42,14 +43,16 @@ def needle(probe: Probe, context: Context) -> Script:
     tokens = _within(context, probe.count("tokens", 4000))
     depths: Sequence[float] = probe.params["depths"]
     codes = [code_word(index + 7) for index in range(len(depths))]
-    asks = [
-        chat(context, with_needle(tokens, depth, code, 20 + index), probe.count("max_tokens", 24))
-        for index, (depth, code) in enumerate(zip(depths, codes, strict=True))
-    ]
-    answers = yield asks
+    prompts = [with_needle(tokens, depth, codes[index], 20 + index) for index, depth in enumerate(depths)]
+    answers = yield from ask_until_answered(
+        context, prompts, probe.count("max_tokens", 24), enough=lambda number, answer: codes[number] in answer.text
+    )
     if bad := failed_requests(probe.id, answers) or garbage(probe, answers):
         return bad
-    retrieved = [accepted(answer.said, [code]) for answer, code in zip(answers, codes, strict=True)]
+    if all(map(still_thinking, answers)):
+        message = "no question about the text is answered: the model thinks on at the token limit"
+        return verdict(probe.id, Outcome.INCONCLUSIVE, message, [quote(answers[0])])
+    retrieved = [accepted(conclusion(answer), [code]) for answer, code in zip(answers, codes, strict=True)]
     before = context.baseline.figures.get(probe.id, {}).get("found") if context.baseline else None
     missed = [quote(answer) for answer, ok in zip(answers, retrieved, strict=True) if not ok]
     message = f"{sum(retrieved)} of {len(retrieved)} needles found in {answers[0].prompt_tokens} tokens"
@@ -93,9 +96,10 @@ def concurrency_agreement(probe: Probe, context: Context) -> Script:
     prompts, tokens = short_prompts()[: probe.count("prompts", 8)], probe.count("max_tokens", 20)
     sequential: list[Answer] = []
     for prompt in prompts:
-        sequential += yield [generate(prompt, tokens, logprobs=True)]
+        sequential += yield from with_or_without_logprobs([generate(prompt, tokens, logprobs=True)])
     copies = max(1, min(context.concurrency, probe.count("at_once", 32)) // len(prompts))
-    concurrent = yield [generate(prompt, tokens, logprobs=True) for prompt in prompts * copies]
+    asks = [generate(prompt, tokens, logprobs=True) for prompt in prompts * copies]
+    concurrent = yield from with_or_without_logprobs(asks)
     if bad := failed_requests(probe.id, [*sequential, *concurrent]):
         return bad
     if bad := garbage(probe, sequential):
@@ -126,16 +130,21 @@ def batch_sweep(probe: Probe, context: Context) -> Script:
     """Check batches of captured graph sizes and of sizes between them: none may give garbage or other answers."""
     tokens = probe.count("max_tokens", 10)
     prompts = short_prompts()
-    reference = yield [generate(prompts[0], tokens, logprobs=True)]
+    reference = yield from with_or_without_logprobs([generate(prompts[0], tokens, logprobs=True)])
     if bad := failed_requests(probe.id, reference) or garbage(probe, reference):
         return bad
     sizes = sweep_sizes(context.server.graph_sizes, context.concurrency, probe.count("most_sizes", 14))
     bad_sizes: dict[int, Answer] = {}
     for size in sizes:
-        answers = yield [generate(prompts[index % len(prompts)], tokens, logprobs=True) for index in range(size)]
+        asks = [generate(prompts[index % len(prompts)], tokens, logprobs=True) for index in range(size)]
+        answers = yield from with_or_without_logprobs(asks)
         if bad := failed_requests(probe.id, answers):
             return replace(bad, message=f"batch of {size}: {bad.message}")
         broken = [answer for answer in answers if garbage_of(answer)]
+        if broken:  # garbage that comes alone too is not the batch's
+            number = answers.index(broken[0]) % len(prompts)
+            [alone] = yield from with_or_without_logprobs([generate(prompts[number], tokens, logprobs=True)])
+            broken = [] if garbage_of(alone) else broken
         changed = [answers[0]] if not agreement(reference[0], answers[0]).close else []
         if broken or changed:
             bad_sizes[size] = (broken or changed)[0]
@@ -217,8 +226,8 @@ def abort(probe: Probe, _: Context) -> Script:
         if not running:
             break
     if running is None:
-        message = "the next request is answered, but this release does not report its running requests"
-        return verdict(probe.id, Outcome.INCONCLUSIVE, message)
+        message = "the next request is answered, but the server does not report its running requests"
+        return verdict(probe.id, Outcome.SKIP, message)
     if running:
         message = f"{running:.0f} requests are still running after their clients disconnected"
         return verdict(probe.id, Outcome.FAIL, message, running=running)

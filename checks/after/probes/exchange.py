@@ -33,7 +33,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     path: str
     status: int = 0  # 0: no HTTP status was received
     error: str = ""  # why there is no usable reply, as a message: connection refused, timeout, bad JSON ...
-    fault: str = ""  # the kind of `error`: refused, unreachable, forbidden, timeout, broken, unreadable, halted
+    fault: str = ""  # kind of `error`: refused unreachable forbidden timeout broken unreadable limited halted
     body: Any = None  # parsed JSON; for a stream the last event
     raw: str = ""  # start of the body as text, for evidence
     text: str = ""
@@ -52,6 +52,8 @@ class Answer(Struct, frozen=True, kw_only=True):
     began: float = 0.0  # of a stream: the time of sending, on the sender's clock
     times: tuple[float, ...] = ()  # of a stream: seconds since sending, one for each event with output
     counts: tuple[int, ...] = ()  # of a stream: tokens received up to each of `times`, where the route reports them
+    chunks: tuple[Any, ...] = ()  # of a stream: its events as parsed JSON
+    done: bool = False  # of a stream: whether [DONE] came
 
     @property
     def ok(self) -> bool:
@@ -120,6 +122,10 @@ def failed_requests(probe: str, answers: Sequence[Answer]) -> Verdict | None:
         what += f": {error_text(first)[:160]}"
     if first.path == "/generate" and first.status in (404, 405, 501):
         what += "; /generate is missing: this is not an SGLang server, or a proxy does not forward the route"
+    missing = {"missing": first.path} if all(answer.status in (404, 405, 501) for answer in bad) else {}
+    if all(answer.fault == "limited" for answer in bad):
+        message = f"{len(bad)} of {len(answers)} requests were refused by a rate limit, which says nothing of the model"
+        return verdict(probe, Outcome.INCONCLUSIVE, message, [quote(bad[0])])
     count = f"{len(bad)} of {len(answers)} requests failed: " if len(answers) > 1 else "the request failed: "
     return verdict(
         probe,
@@ -128,4 +134,5 @@ def failed_requests(probe: str, answers: Sequence[Answer]) -> Verdict | None:
         [quote(answer) for answer in bad[:3]],
         failed_requests=len(bad),
         requests=len(answers),
+        **missing,
     )

@@ -13,11 +13,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from checks.after.probes.asking import conclusion, still_thinking
 from checks.after.probes.basic import accepted, garbage
 from checks.after.probes.context import Context
 from checks.after.probes.entry import Probe
 from checks.after.probes.exchange import Answer, Ask, Script, error_text, failed_requests, quote, verdict
-from checks.after.probes.requests import CHAT, chat, generate
+from checks.after.probes.requests import CHAT, chat, generate, lacks_template
 from checks.vocabulary import Evidence, Outcome, Verdict
 
 WEATHER: Mapping[str, Any] = {
@@ -33,7 +34,7 @@ WEATHER: Mapping[str, Any] = {
     },
 }
 # How calls begin in the formats of the engine's parsers: qwen, hermes, llama3, mistral, deepseek, kimi, glm, gpt-oss
-_UNPARSED = re.compile(
+UNPARSED = re.compile(
     r"<tool_call>|<\|python_tag\|>|\[TOOL_CALLS\]|<｜tool▁call|<\|tool_call|<function=|<\|channel\|>commentary"
     r"|\{\s*\"name\"\s*:\s*\"get_weather\"|get_weather\s*\("
 )
@@ -49,6 +50,8 @@ def tool_call(probe: Probe, context: Context) -> Script:
         chat(context, prompt, tokens, tools=[WEATHER]),
         chat(context, prompt, tokens, tools=[WEATHER], stream=True),
     ]
+    if lacks_template(plain):
+        return verdict(probe.id, Outcome.SKIP, "the model has no chat template", [quote(plain)])
     if bad := failed_requests(probe.id, [plain, streamed]) or _judge_call(probe, [plain, streamed]):
         return bad
     if not plain.tool_calls and not streamed.tool_calls:
@@ -97,7 +100,7 @@ def _quote_call(answer: Answer) -> Evidence:
 def _judge_call(probe: Probe, answers: Sequence[Answer]) -> Verdict | None:
     for answer in answers:
         if not answer.tool_calls:
-            if _UNPARSED.search(answer.text):
+            if UNPARSED.search(answer.text):
                 message = "the call is left in the text: the tool call parser does not fit the model's format"
                 return verdict(probe.id, Outcome.FAIL, message, [quote(answer)])
             if answer.finish == "tool_calls":
@@ -185,18 +188,20 @@ def json_schema(probe: Probe, context: Context) -> Script:
     response_format = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
     tokens = probe.count("max_tokens", 128)
     [answer] = yield [chat(context, probe.text("prompt"), tokens, response_format=response_format)]
+    if lacks_template(answer):
+        return verdict(probe.id, Outcome.SKIP, "the model has no chat template", [quote(answer)])
     if answer.status == 400 and "grammar" in error_text(answer).lower():
         return verdict(probe.id, Outcome.SKIP, "no grammar backend is configured", [quote(answer)])
     if bad := failed_requests(probe.id, [answer]):
         return bad
-    if answer.reasoning and not answer.text.strip():
+    if still_thinking(answer) or (answer.reasoning and not answer.text.strip()):
         # the engine applies a schema after the reasoning has ended (0.5.23, a parser that always starts in reasoning)
         message = "the whole output is in reasoning_content, where the schema does not apply"
         return verdict(probe.id, Outcome.INCONCLUSIVE, message, [quote(answer)])
     if answer.finish == "length" and answer.text.lstrip().startswith("{"):
         return verdict(probe.id, Outcome.INCONCLUSIVE, f"the JSON is incomplete after {tokens} tokens", [quote(answer)])
     try:
-        value = json.loads(answer.text)
+        value = json.loads(conclusion(answer))
     except ValueError as error:
         message = f"the output is not valid JSON although a schema was requested: {error}"
         return verdict(probe.id, Outcome.FAIL, message, [quote(answer)])
@@ -206,7 +211,7 @@ def json_schema(probe: Probe, context: Context) -> Script:
 
 
 def schema_problem(value: Any, schema: Mapping[str, Any], where: str = "the value") -> str:
-    """Return how a value violates a schema (type, enum, properties, required, items); empty when it conforms."""
+    """Return how a value violates a schema (type, enum, bounds, properties, required, items); empty if it conforms."""
     types: Mapping[str, tuple[type, ...]] = {
         "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,), "integer": (int,),
         "number": (int, float),
@@ -217,14 +222,31 @@ def schema_problem(value: Any, schema: Mapping[str, Any], where: str = "the valu
     if "enum" in schema and value not in schema["enum"]:
         return f"{where} is not one of {schema['enum']}"
     if isinstance(value, dict):
-        if lacking := [name for name in schema.get("required", ()) if name not in value]:
-            return f"{where} lacks {', '.join(lacking)}"
-        parts = schema.get("properties", {})
-        problems = (schema_problem(value[name], part, name) for name, part in parts.items() if name in value)
-        return next((problem for problem in problems if problem), "")
-    if isinstance(value, list) and "items" in schema:
-        return next((p for item in value if (p := schema_problem(item, schema["items"], f"an item of {where}"))), "")
+        return _object_problem(value, schema, where)
+    if isinstance(value, list):
+        return _list_problem(value, schema, where)
+    if isinstance(value, int | float) and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+        return f"{where} is {value}, outside {schema.get('minimum', 'any')} to {schema.get('maximum', 'any')}"
     return ""
+
+
+def _object_problem(value: Mapping[str, Any], schema: Mapping[str, Any], where: str) -> str:
+    parts = schema.get("properties", {})
+    if lacking := [name for name in schema.get("required", ()) if name not in value]:
+        return f"{where} lacks {', '.join(lacking)}"
+    extra = [name for name in value if name not in parts]
+    if extra and schema.get("additionalProperties") is False:
+        return f"{where} has {', '.join(extra)}, which the schema does not allow"
+    problems = (schema_problem(value[name], part, name) for name, part in parts.items() if name in value)
+    return next((problem for problem in problems if problem), "")
+
+
+def _list_problem(value: Sequence[Any], schema: Mapping[str, Any], where: str) -> str:
+    if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
+        return f"{where} has {len(value)} items"
+    if "items" not in schema:
+        return ""
+    return next((p for item in value if (p := schema_problem(item, schema["items"], f"an item of {where}"))), "")
 
 
 def adapters(probe: Probe, context: Context) -> Script:

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from checks.after.measures.intervals import mean_interval
+from checks.after.probes.asking import with_or_without_logprobs
 from checks.after.probes.basic import garbage
 from checks.after.probes.context import Context
 from checks.after.probes.entry import Probe
@@ -23,20 +24,43 @@ from checks.after.probes.texts import long_text, short_prompts
 from checks.vocabulary import Outcome, Verdict
 
 Samples = Mapping[str, tuple[float, ...]]
+MOST_MASS = 1.01
+# Texts of other kinds than prose: damage to weights or caches often shows in one kind first.
+_CODE = """def mean(values):
+    total = 0
+    for value in values:
+        total += value
+    return total / len(values)
+
+
+class Stack:
+    def __init__(self):
+        self.items = []
+
+    def push(self, item):
+        self.items.append(item)
+"""
+_SUMS = """If x + 3 = 7 then x = 4. The area of a circle of radius 2 is 4 times pi, about 12.57. 12 times 12 is 144, and
+half of 144 is 72. The square root of 81 is 9. A train that runs 60 km in 45 minutes runs 80 km in an hour."""
 Row = Mapping[int, float]  # token id → log-probability of the most likely tokens at one position
 
 
 def fingerprint(probe: Probe, context: Context) -> Script:
     """Measure the KL divergence per token from the baseline over the top tokens at each position of a fixed text."""
     keep = probe.count("top", 8)
-    ask = generate(probe.text("prompt") + " " + long_text(probe.count("tokens", 120), 5), 1, logprobs=True)
-    payload = {**(ask.payload or {}), "logprob_start_len": 0, "top_logprobs_num": keep}
-    [answer] = yield [replace(ask, payload=payload)]
+    texts = [probe.text("prompt") + " " + long_text(probe.count("tokens", 120), 5), _CODE, _SUMS]
+    asks = [generate(text, 1, logprobs=True) for text in (*texts, long_text(_within(context), 6))]
+    starts = [0] * len(texts) + [_within(context) * 3 // 4]  # of the long text, only what has a long past
+    answers = yield [
+        replace(ask, payload={**(ask.payload or {}), "logprob_start_len": start, "top_logprobs_num": keep})
+        for ask, start in zip(asks, starts, strict=True)
+    ]
+    answer = answers[0]
     if answer.status == 400 and "logprob" in error_text(answer).lower():
         return verdict(probe.id, Outcome.SKIP, "this configuration cannot return log-probabilities")
-    if bad := failed_requests(probe.id, [answer]):
+    if bad := failed_requests(probe.id, answers):
         return bad
-    rows = read_rows(answer.meta.get("input_top_logprobs"))
+    rows = [row for item in answers for row in read_rows(item.meta.get("input_top_logprobs"))]
     if len(rows) < 8:
         return verdict(probe.id, Outcome.SKIP, "the server returns no top log-probabilities", [quote(answer)])
     samples = _flatten(rows)
@@ -47,11 +71,19 @@ def fingerprint(probe: Probe, context: Context) -> Script:
     return Measured(verdict=judge_rows(probe, context, before, rows), samples=samples)
 
 
+def _within(context: Context) -> int:
+    """Return the tokens of the long text: what fits into half of the context, 2,000 at most."""
+    return min(2000, (context.server.context or 4096) // 2)
+
+
 def judge_rows(probe: Probe, context: Context, before: Sequence[Row], now: Sequence[Row]) -> Verdict:
     """Return the verdict on two sets of top log-probabilities of the same text."""
     if len(before) != len(now):
         message = f"the text has {len(before)} positions in the baseline, {len(now)} now: the tokenizer differs"
         return verdict(probe.id, Outcome.FAIL, message)
+    if above := sum(mass(row) > MOST_MASS for row in now):
+        message = f"the probabilities of the top tokens add up to more than 1 at {above} of {len(now)} positions"
+        return verdict(probe.id, Outcome.FAIL, message, positions=len(now))
     divergences = [kl(old, new) for old, new in zip(before, now, strict=True)]
     mean = mean_interval(divergences)
     swapped = sum(1 for old, new in zip(before, now, strict=True) if max(old, key=lambda i: old[i]) not in new)
@@ -63,6 +95,11 @@ def judge_rows(probe: Probe, context: Context, before: Sequence[Row], now: Seque
     elif mean.low > most:
         outcome = Outcome.FAIL
     return verdict(probe.id, outcome, message, kl=round(mean.value, 5), lost_tops=swapped, positions=len(now))
+
+
+def mass(row: Row) -> float:
+    """Return the sum of the probabilities in a row: at most 1, but for rounding."""
+    return sum(map(exp, row.values()))
 
 
 def kl(old: Row, new: Row) -> float:
@@ -100,7 +137,7 @@ def read_rows(items: Any) -> list[Row]:
 def greedy_baseline(probe: Probe, context: Context) -> Script:
     """Check that the baseline's greedy prompts give the same tokens again, up to a tolerated share."""
     prompts, tokens = short_prompts()[: probe.count("prompts", 12)], probe.count("max_tokens", 24)
-    answers = yield [generate(prompt, tokens, logprobs=True) for prompt in prompts]
+    answers = yield from with_or_without_logprobs([generate(prompt, tokens, logprobs=True) for prompt in prompts])
     if bad := failed_requests(probe.id, answers) or garbage(probe, answers):
         return bad
     samples: dict[str, tuple[float, ...]] = {}

@@ -81,7 +81,8 @@ PARAMS: Mapping[str, Mapping[str, Param]] = {
     "health": {},
     "names-model": {},
     "known-answer": {
-        "questions": Param(_listed(_question), needed=True), "max_tokens": _COUNT, "thinking_tokens": _COUNT,
+        "questions": Param(_listed(_question), needed=True), "more": Param(_listed(_question)), "max_tokens": _COUNT,
+        "thinking_tokens": _COUNT,
     },
     "greedy-repeat": {"prompt": _PROMPT, "max_tokens": _COUNT},
     "limits": {"prompt": _PROMPT, "max_tokens": _COUNT},
@@ -104,9 +105,30 @@ PARAMS: Mapping[str, Mapping[str, Param]] = {
     "greedy-baseline": {"prompts": _COUNT, "max_tokens": _COUNT, "tolerance": _SHARE},
     "speculation": {"prompts": Param(_listed(_text), needed=True), "max_tokens": _COUNT},
     "speed": {"tokens": _COUNT, "repeats": _COUNT, "margin": _NUMBER},
+    "sampled": {"prompt": _PROMPT, "max_tokens": _COUNT, "answers": _COUNT},
+    "long-answer": {"prompt": _PROMPT, "max_tokens": _COUNT},
+    "needles": {"max_tokens": _COUNT, "most_tokens": _COUNT},
+    "sampling-limits": {"prompt": _PROMPT, "max_tokens": _COUNT},
+    "penalties": {"max_tokens": _COUNT},
+    "prefill-equals-decode": {"prompt": _PROMPT, "max_tokens": _COUNT, "nats": _NUMBER},
+    "chat-limits": {"prompt": _PROMPT, "max_tokens": _COUNT},
+    "system-and-history": {"max_tokens": _COUNT},
+    "every-script": {"max_tokens": _COUNT},
+    "sampling-distribution": {"prompt": _PROMPT, "draws": _COUNT},
+    "exact-copies": {"max_tokens": _COUNT},
+    "token-counts": {"tokens": _COUNT},
+    "conversation": {"max_tokens": _COUNT},
+    "users-apart": {"at_once": _COUNT, "rounds": _COUNT, "max_tokens": _COUNT},
+    "after-a-pause": {"prompt": _PROMPT, "max_tokens": _COUNT, "pause": _NUMBER},
+    "completions": {"max_tokens": _COUNT},
+    "embeddings": {}, "rerank": {}, "classify": {}, "reports": {},
+    "pictures": {"max_tokens": _COUNT},
+    "rich-schema": {"max_tokens": _COUNT},
+    "several-tools": {"max_tokens": _COUNT},
+    "reply-contract": {}, "every-text": {}, "every-stream": {},
     "accuracy": {"set": Param(_accuracy_set, needed=True), "form": Param(_word("chat", "few-shot")), "n": _COUNT},
 }  # fmt: skip
-"""Kind of probe → its parameters; a kind without an entry is not in `registry.KINDS` either."""
+"""Kind of probe → its parameters; a kind without an entry has no script and no observer either."""
 
 
 def read_params(kind: str, entry: Node) -> Mapping[str, Any]:

@@ -1,7 +1,8 @@
 """Load probes from knowledge files, and map each kind of probe to its script.
 
 A probe is data (`knowledge/probes/<slug>.yaml`); its `kind` names a script in the table below, a pure generator of
-requests that returns a Verdict. `launcher.client.probing` sends the requests; `params` lists what each kind takes.
+requests that returns a Verdict, or an observer of `every_reply`, which sends nothing. `launcher.client.probing` sends
+the requests; `params` lists what each kind takes.
 """
 
 from __future__ import annotations
@@ -11,9 +12,27 @@ from functools import cache
 from pathlib import Path
 
 from checks import KNOWLEDGE
-from checks.after.probes import acceptance, accuracy, basic, deep, features, fingerprint, speed
+from checks.after.probes import (
+    acceptance,
+    accuracy,
+    basic,
+    conversation,
+    copying,
+    deep,
+    distribution,
+    features,
+    fingerprint,
+    known_answers,
+    lasting,
+    reports,
+    routes,
+    sampling,
+    speed,
+    structure,
+)
 from checks.after.probes.context import Context
 from checks.after.probes.entry import LEVELS, SUITES, Probe
+from checks.after.probes.every_reply import OBSERVERS
 from checks.after.probes.exchange import Script
 from checks.after.probes.params import read_params
 from checks.catalog.yaml_reader import Node, read
@@ -23,7 +42,7 @@ PROBES = KNOWLEDGE / "probes"
 KINDS: Mapping[str, Callable[[Probe, Context], Script]] = {
     "health": basic.health,
     "names-model": basic.names_model,
-    "known-answer": basic.known_answer,
+    "known-answer": known_answers.known_answer,
     "greedy-repeat": basic.greedy_repeat,
     "limits": basic.limits,
     "stream-equals-plain": basic.stream_equals_plain,
@@ -41,6 +60,29 @@ KINDS: Mapping[str, Callable[[Probe, Context], Script]] = {
     "reasoning": features.reasoning,
     "json-schema": features.json_schema,
     "adapters": features.adapters,
+    "sampled": sampling.sampled,
+    "long-answer": lasting.long_answer,
+    "needles": lasting.needles,
+    "sampling-limits": sampling.sampling_limits,
+    "penalties": sampling.penalties,
+    "prefill-equals-decode": sampling.prefill_equals_decode,
+    "chat-limits": conversation.chat_limits,
+    "system-and-history": conversation.system_and_history,
+    "every-script": conversation.every_script,
+    "sampling-distribution": distribution.sampling_distribution,
+    "exact-copies": copying.exact_copies,
+    "token-counts": copying.token_counts,
+    "conversation": conversation.remembered,
+    "users-apart": conversation.users_apart,
+    "after-a-pause": conversation.repeated,
+    "completions": routes.completions,
+    "embeddings": routes.embeddings,
+    "rerank": routes.rerank,
+    "classify": routes.classify,
+    "pictures": routes.pictures,
+    "rich-schema": structure.rich_schema,
+    "several-tools": structure.several_tools,
+    "reports": reports.reports,
     "fingerprint": fingerprint.fingerprint,
     "greedy-baseline": fingerprint.greedy_baseline,
     "speculation": acceptance.speculation,
@@ -56,6 +98,11 @@ def probes(root: Path = PROBES) -> tuple[Probe, ...]:
     return tuple(sorted(loaded, key=lambda probe: (LEVELS.index(probe.level), probe.alone, probe.id)))
 
 
+def observes(probe: Probe) -> bool:
+    """Whether a probe sends nothing: it judges the replies to all others."""
+    return probe.kind in OBSERVERS
+
+
 def of_suite(suite: str, root: Path = PROBES) -> tuple[Probe, ...]:
     """Return the probes of one suite."""
     return tuple(probe for probe in probes(root) if suite in probe.suites)
@@ -65,7 +112,7 @@ def load(path: Path) -> Probe:
     """Return the probe in a knowledge file. Raises YamlError when the file is malformed."""
     node = read(path, f"probes/{path.name}")
     node.mapping(["title", "why", "kind", "level", "suites", "alone", "params", "clears"])
-    kind, clears = _one_of(node.need("kind"), tuple(KINDS)), node.get("clears")
+    kind, clears = _one_of(node.need("kind"), (*KINDS, *OBSERVERS)), node.get("clears")
     return Probe(
         id=path.stem,
         title=node.need("title").text(),

@@ -29,6 +29,9 @@ def parse_reply(path: str, status: int, body: bytes, seconds: float) -> Answer:
         data = json.loads(raw)
     except ValueError as error:
         return replace(answer, error=f"the reply is not valid JSON: {error}", fault="unreadable")
+    if isinstance(data, Mapping) and data.get("error") and not data.get("choices") and "meta_info" not in data:
+        said = error_message(data["error"])[:200]
+        return replace(answer, body=data, error=f"HTTP 200 carries an error: {said}", fault="broken")
     return _fill(replace(answer, body=data), data)
 
 
@@ -57,6 +60,7 @@ def parse_events(
         return replace(answer, error=f"the stream reports an error: {error_message(reported)}", fault="broken")
     if not chunks:
         return replace(answer, error="the stream ended without an event", fault="broken")
+    answer = replace(answer, chunks=tuple(chunk for _, chunk in chunks), done=done)
     whole = _join_generate(answer, chunks) if path == "/generate" else _join_openai(answer, chunks)
     if not done and not whole.finish and not cut:
         return replace(whole, error="the stream ended without a finish reason or [DONE]", fault="broken")
@@ -186,6 +190,7 @@ def _collect_calls(calls: dict[int, dict[str, Any]], deltas: Iterable[Mapping[st
     for delta in deltas:
         function = delta.get("function") or {}
         call = calls.setdefault(int(delta.get("index") or 0), {"function": {"name": "", "arguments": ""}})
+        call |= {"id": delta["id"], "type": delta.get("type") or "function"} if delta.get("id") else {}
         call["function"]["name"] += function.get("name") or ""
         call["function"]["arguments"] += function.get("arguments") or ""
 

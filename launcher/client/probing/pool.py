@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from checks.after.probes.context import Context
 from checks.after.probes.entry import Probe
+from checks.after.probes.every_reply import Exchange
 from checks.after.probes.exchange import Answer, Ask, Judged, Measured, Wave, verdict
 from checks.after.probes.registry import script
 from checks.vocabulary import Evidence, Outcome, Verdict
@@ -25,13 +26,19 @@ CONCURRENT_PROBES = 16
 
 
 def run_probes(
-    probes: Sequence[Probe], context: Context, send: Send, clock: Clock, look_after: float = LOOK_AFTER
+    probes: Sequence[Probe],
+    context: Context,
+    send: Send,
+    clock: Clock,
+    look_after: float = LOOK_AFTER,
+    seen: list[Exchange] | None = None,
 ) -> Iterator[Measured]:
     """Yield the judgement of each probe: readiness, then the probes that may run concurrently, then the exclusive ones.
 
     Readiness is first because /health waits for the scheduler and would time out (20 s) among long requests on a slow
     machine. After `look_after` seconds without any answer `health` is judged again; once the engine hangs, no further
-    request is sent or waited for. The caller then closes the endpoint, which ends the requests in flight.
+    request is sent or waited for. The caller then closes the endpoint, which ends the requests in flight. `seen`
+    collects every request with its reply.
     """
     guarded = Guarded(send, clock, look_after, max(PATIENCE, 2 * context.concurrency))
     requests = ThreadPoolExecutor(max_workers=context.concurrency, thread_name_prefix="request")
@@ -40,7 +47,7 @@ def run_probes(
     def measure(probe: Probe) -> Measured:
         if guarded.halted and probe.level != "ready":
             return Measured(verdict=verdict(probe.id, Outcome.SKIP, f"not run: {guarded.halted}"))
-        return run_probe(probe, context, _sender(guarded, requests), clock)
+        return run_probe(probe, context, _sender(guarded, requests), clock, seen)
 
     try:
         concurrent = [probe for probe in probes if not probe.alone]
@@ -60,11 +67,17 @@ def run_probes(
         requests.shutdown(wait=False, cancel_futures=True)
 
 
-def run_probe(probe: Probe, context: Context, send_all: Callable[[Wave], list[Answer]], clock: Clock) -> Measured:
+def run_probe(
+    probe: Probe,
+    context: Context,
+    send_all: Callable[[Wave], list[Answer]],
+    clock: Clock,
+    seen: list[Exchange] | None = None,
+) -> Measured:
     """Run one probe to its end. An exception in it is a bug of the launcher: an `error` verdict with its position."""
     started = clock.monotonic()
     try:
-        judged = _advance(probe, context, send_all)
+        judged = _advance(probe, context, send_all, [] if seen is None else seen)
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = Evidence(text=f"{type(error).__name__}: {error}", source=f"{place.filename}:{place.lineno}")
@@ -73,13 +86,15 @@ def run_probe(probe: Probe, context: Context, send_all: Callable[[Wave], list[An
     return replace(result, verdict=replace(result.verdict, seconds=round(clock.monotonic() - started, 3)))
 
 
-def _advance(probe: Probe, context: Context, send_all: Callable[[Wave], list[Answer]]) -> Judged:
+def _advance(probe: Probe, context: Context, send_all: Callable[[Wave], list[Answer]], seen: list[Exchange]) -> Judged:
     steps = script(probe, context)
     unreachable: Verdict | None = None
     try:
         wave = next(steps)
         while True:
             answers = send_all(wave)
+            asked = zip(wave, answers, strict=True)
+            seen += [Exchange(probe=probe.id, ask=ask, answer=answer) for ask, answer in asked if not ask.baseline]
             unreachable = unreachable or _unreachable_verdict(probe, answers)
             wave = steps.send(answers)
     except StopIteration as end:

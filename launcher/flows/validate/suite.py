@@ -15,9 +15,11 @@ from msgspec.structs import replace
 
 from checks.after.probes.context import Context, parse_baseline, parse_server
 from checks.after.probes.entry import Probe
+from checks.after.probes.every_reply import OBSERVERS, Exchange
 from checks.after.probes.exchange import Answer, Ask, Measured, verdict
 from checks.after.probes.expectations import ExpectError
-from checks.after.probes.registry import of_suite, probes
+from checks.after.probes.registry import observes, of_suite, probes
+from checks.after.probes.requests import CHAT, GENERATE
 from checks.after.slow_paths import add_slow_paths, slow_paths
 from checks.after.validation import Validation, level_of, outcome_of, settle, summary_of
 from checks.catalog.entries import entry
@@ -26,11 +28,13 @@ from checks.vocabulary import Match, Outcome, Verdict
 from launcher.client.endpoint import Endpoint
 from launcher.client.probing.pool import run_probes
 from launcher.client.probing.send import send
-from launcher.client.server_info import identify_server
+from launcher.client.server_info import generates, identify_server
 from launcher.clock import Clock
 from launcher.errors import UsageError
 from launcher.flows.diagnose.log_view import LogView
 from launcher.flows.validate.request import Subject, ValidationRequest
+
+WITHOUT_TEXT = ("embeddings", "rerank", "classify")  # kinds for servers that generate no text
 
 
 def run_suite(
@@ -59,8 +63,11 @@ def run_suite(
 
 def _context(subject: Subject, request: ValidationRequest) -> Context:
     """What the probes know. A live baseline also reports how many requests it decodes concurrently."""
+    server = parse_server(subject.info or _reported(subject.endpoint))
+    if "is_embedding" not in server.info and not generates(subject.endpoint):
+        server = replace(server, generates=False)
     context = Context(
-        server=parse_server(subject.info or _reported(subject.endpoint)),
+        server=server,
         suite=request.suite,
         expect=request.expect,
         baseline=parse_baseline(request.baseline),
@@ -94,7 +101,8 @@ def chosen(context: Context, ledger: Sequence[Match]) -> list[Probe]:
     if context.suite == "standard" and context.server.info.get("device") != "cpu":
         added += _clearing(suite, known, ledger)
     ids = {probe.id for probe in suite} | set(added)
-    return [probe for probe in probes() if probe.id in ids]
+    others = WITHOUT_TEXT if context.server.generates else ()
+    return [probe for probe in probes() if probe.id in ids and probe.kind not in others]
 
 
 def _clearing(suite: Sequence[Probe], known: Mapping[str, Probe], ledger: Sequence[Match]) -> list[str]:
@@ -120,20 +128,41 @@ def _run(
             continue
         results.append(Measured(verdict=verdict(probe.id, Outcome.SKIP, reason)))
         inform(results[-1].verdict)
-    for result in run_probes(to_run, context, ask, clock):
+    seen: list[Exchange] = []
+    sending = [probe for probe in to_run if not observes(probe)]
+    late = []
+    for result in run_probes(sending, context, ask, clock, seen=seen):
+        if result.verdict.figures.get("missing") == GENERATE:
+            late.append(result)  # whether it is a gateway shows when the other routes have been asked
+            continue
         results.append(result)
         if not _settled_later(result.verdict):
             inform(result.verdict)
+    for result in late:
+        results.append(_of_gateway(result, context, seen))
+        inform(results[-1].verdict)
+    for probe in filter(observes, to_run):
+        results.append(Measured(verdict=OBSERVERS[probe.kind](probe, context, seen)))
+        inform(results[-1].verdict)
     order = {probe.id: index for index, probe in enumerate(suite)}
     latest = {result.verdict.id: result for result in results}  # a probe may have been judged twice
     return sorted(latest.values(), key=lambda result: order.get(result.verdict.id, -1))
 
 
+def _of_gateway(result: Measured, context: Context, seen: Sequence[Exchange]) -> Measured:
+    """Skip a probe of the native route on a gateway that serves chats only: it says nothing of the server behind it."""
+    chats = any(item.answer.ok and item.ask.path == CHAT for item in seen)
+    if context.server.info.get("version") or not chats:
+        return result
+    message = f"{GENERATE} is not served here: a gateway that does not forward it"
+    return replace(result, verdict=replace(result.verdict, outcome=Outcome.SKIP, message=message))
+
+
 def _reason_to_skip(probe: Probe, context: Context, skipped: set[str]) -> str | None:
     if probe.id in skipped:
         return "skipped by the profile"
-    if probe.level != "ready" and not context.server.generates:
-        return "the server computes embeddings and does not generate text"
+    if probe.level != "ready" and not context.server.generates and probe.kind not in (*WITHOUT_TEXT, *OBSERVERS):
+        return "the server does not generate text"
     return None
 
 

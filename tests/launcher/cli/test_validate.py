@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -203,7 +204,7 @@ def test_a_proxy_that_hides_server_info_does_not_prevent_validation(cli: Cli) ->
 def test_the_server_s_own_reason_for_a_refusal_is_in_the_verdict(cli: Cli) -> None:
     with serving(max_req_input_len=2) as (port, _):
         code, out, _ = cli("validate", f"http://127.0.0.1:{port}")
-    assert (code, "HTTP 400: The input (8 tokens) is longer than the model's context length" in out) == (1, True), out
+    assert (code, re.search(r"HTTP 400: The input \(\d+ tokens\) is longer", out) is not None) == (1, True), out
 
 
 def test_an_address_without_a_server_is_exit_1(cli: Cli) -> None:

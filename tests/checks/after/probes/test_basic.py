@@ -81,54 +81,7 @@ def test_the_listed_name_is_the_expected_one(
     assert (verdict.outcome, words in verdict.message) == (outcome, True), verdict.message
 
 
-# --- known answers
-
-
-@pytest.mark.parametrize(
-    ("answers", "outcome", "words"),
-    [
-        ([said("Paris."), said("Seven")], PASS, "2 of 2 correct"),
-        ([said("París"), said("七")], PASS, "2 of 2 correct"),
-        ([said("Parisian food"), said("17 days")], FAIL, "2 of 2 known answers are wrong"),
-        ([said("Paris"), said("eight days a week")], FAIL, "1 of 2 known answers are wrong"),
-        ([said("Paris", finish="length"), said("7", finish="length")], FAIL, "no answer ends before the token limit"),
-        ([said("Paris", finish="length"), said("7")], PASS, "2 of 2 correct"),
-    ],
-)
-def test_known_answers_must_hold_an_accepted_word_and_end(answers: list[Answer], outcome: Outcome, words: str) -> None:
-    verdict, _ = drive("known-answer", [answers])
-    assert (verdict.outcome, words in verdict.message) == (outcome, True), verdict.message
-
-
-def test_a_thinking_model_that_ran_out_of_tokens_is_asked_again_with_more() -> None:
-    thought = said("", reasoning="The user asks for the capital of France, which", finish="length")
-    verdict, asked = drive("known-answer", [[thought, thought], [said("Paris"), said("Seven.")]])
-    assert verdict.outcome is PASS
-    assert [(ask.payload or {})["max_tokens"] for ask in asked] == [32, 32, 1024, 1024]
-
-
-def test_thoughts_that_never_end_decide_nothing() -> None:
-    thought = said("", reasoning="The user asks for the capital of some country, which is", finish="length")
-    verdict, _ = drive("known-answer", [[thought, thought], [thought, thought]])
-    assert (verdict.outcome, verdict.message) == (OPEN, "the model spent all tokens on reasoning and gave no answer")
-
-
-def test_an_answer_inside_the_thoughts_counts() -> None:
-    inside = said("", reasoning="It is Paris of course, the user wants that")
-    assert drive("known-answer", [[inside, said("7")]])[0].outcome is PASS
-
-
-def test_a_base_model_without_template_is_asked_in_completion_form() -> None:
-    verdict, asked = drive("known-answer", [[NO_TEMPLATE, NO_TEMPLATE], [said(" Paris"), said(" 7 days")]])
-    assert verdict.outcome is PASS
-    assert asked[-1].path == "/generate"
-    assert (asked[-1].payload or {})["text"] == "Question: How many days are there in a week?\nAnswer:"
-
-
-def test_a_weak_model_gets_its_own_questions_or_none() -> None:
-    own = expecting(known_answer=[{"prompt": "1, 2, 3,", "accept": ["4"]}])
-    assert drive("known-answer", [[said("4, 5")]], own)[0].outcome is PASS
-    assert drive("known-answer", [], expecting(known_answer=False))[0].outcome is SKIP
+# --- accepted words
 
 
 @pytest.mark.parametrize(

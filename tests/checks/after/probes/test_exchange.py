@@ -100,7 +100,9 @@ def test_requests_that_failed_fail_the_probe_with_the_first_reason(replies: list
     failed = failed_requests("p", replies)
     assert failed is not None
     assert (failed.id, failed.outcome, failed.message) == ("p", Outcome.FAIL, message)
-    assert failed.figures == {"failed_requests": sum(not reply.ok for reply in replies), "requests": len(replies)}
+    counts = {"failed_requests": sum(not reply.ok for reply in replies), "requests": len(replies)}
+    missing = {"missing": replies[0].path} if all(reply.status in (404, 405, 501) for reply in replies) else {}
+    assert failed.figures == {**counts, **missing}
     assert len(failed.evidence) == failed.figures["failed_requests"]
 
 

@@ -121,11 +121,11 @@ def with_baseline(probe: str, samples: Samples) -> Context:
 
 
 def test_a_first_fingerprint_is_recorded_and_a_second_compared_with_it() -> None:
-    outcome, samples = samples_of([reply(12, -0.4, -1.6)], "fingerprint")
+    outcome, samples = samples_of([reply(12, -0.4, -1.6)] * 4, "fingerprint")
     assert outcome is SKIP
-    assert stored_rows(samples) == [{0: -0.4, 1: -1.6}] * 12
-    same, asked = drive("fingerprint", [[reply(12, -0.4, -1.6)]], with_baseline("fingerprint", samples))
-    other, _ = drive("fingerprint", [[reply(12, -1.6, -0.4)]], with_baseline("fingerprint", samples))
+    assert stored_rows(samples) == [{0: -0.4, 1: -1.6}] * 48
+    same, asked = drive("fingerprint", [[reply(12, -0.4, -1.6)] * 4], with_baseline("fingerprint", samples))
+    other, _ = drive("fingerprint", [[reply(12, -1.6, -0.4)] * 4], with_baseline("fingerprint", samples))
     assert (same.outcome, other.outcome) == (PASS, FAIL)
     payload = asked[0].payload or {}
     assert (payload["logprob_start_len"], payload["top_logprobs_num"]) == (0, 8)
@@ -134,7 +134,7 @@ def test_a_first_fingerprint_is_recorded_and_a_second_compared_with_it() -> None
 @pytest.mark.parametrize(
     ("answer", "outcome", "words"),
     [
-        (reply(7, -0.4), SKIP, "returns no top log-probabilities"),
+        (reply(1, -0.4), SKIP, "returns no top log-probabilities"),
         (said("x"), SKIP, "returns no top log-probabilities"),
         (Answer(path="/generate", status=400, raw="logprob is not supported"), SKIP, "cannot return log-probabilities"),
         (Answer(path="/generate", status=500), FAIL, "HTTP 500"),
@@ -143,7 +143,7 @@ def test_a_first_fingerprint_is_recorded_and_a_second_compared_with_it() -> None
 def test_a_server_without_top_log_probabilities_has_no_fingerprint(
     answer: Answer, outcome: Outcome, words: str
 ) -> None:
-    verdict, _ = drive("fingerprint", [[answer]])
+    verdict, _ = drive("fingerprint", [[answer] * 4])
     assert (verdict.outcome, words in verdict.message) == (outcome, True)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from checks.after.probes.every_reply import OBSERVERS
 from checks.after.probes.params import PARAMS
 from checks.after.probes.registry import KINDS, PROBES, load, probes
 from checks.catalog.yaml_reader import YamlError, dump, read
@@ -18,11 +19,18 @@ from checks.catalog.yaml_reader import YamlError, dump, read
 READERS = ("text", "number", "count")
 
 
+def read_by_name(node: ast.AST) -> Iterator[tuple[str, bool]]:
+    """Yield the parameters that a helper reads by a name that it is given: `_questions(probe, "more")`."""
+    match node:
+        case ast.Call(ast.Name("_questions"), [ast.Name("probe"), ast.Constant(str() as name)]):
+            yield name, name == "questions"
+
+
 def parameters_read(function: Callable[..., Any], visited: frozenset[str] = frozenset()) -> dict[str, bool]:
     """Parameter → whether the script cannot do without it, in a script and in what it hands its probe to."""
     names: dict[str, bool] = {}
     for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function)))):
-        for name, needed in read_at(node):
+        for name, needed in (*read_at(node), *read_by_name(node)):
             names[name] = names.get(name, False) or needed
         helper = helper_called(node, function)
         if helper is not None and helper.__qualname__ not in visited:
@@ -50,7 +58,7 @@ def helper_called(node: ast.AST, function: Callable[..., Any]) -> Callable[..., 
 
 
 def test_every_kind_declares_its_parameters() -> None:
-    assert set(PARAMS) == set(KINDS)
+    assert set(PARAMS) == {*KINDS, *OBSERVERS}
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

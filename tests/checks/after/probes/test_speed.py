@@ -13,7 +13,8 @@ from checks.after.probes.context import Baseline, Context, Server
 from checks.after.probes.entry import Probe
 from checks.after.probes.exchange import Answer, Measured
 from checks.after.probes.expectations import parse_expect
-from checks.after.probes.speed import bundle_sizes, compare, judge, measure, speed, throughput
+from checks.after.probes.speed import bundle_sizes, compare, judge, speed
+from checks.after.probes.streams import measure, throughput
 from checks.vocabulary import Outcome, Verdict
 
 PROBE = Probe(id="speed", title="", why="", kind="speed", level="good-enough", suites=("full",))

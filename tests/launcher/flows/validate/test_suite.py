@@ -17,10 +17,10 @@ from checks.vocabulary import Evidence, Match, Outcome, Role
 from launcher.client.endpoint import Endpoint
 from launcher.client.probing.pool import run_probe
 from launcher.clock import SystemClock
-from launcher.flows.validate.suite import run_suite
+from launcher.flows.validate.suite import WITHOUT_TEXT, run_suite
 from launcher.transport.local import LocalTransport
 from tests.support.fake_server import serving
-from tests.support.validating import EVERYTHING, LENIENT, SLOW, requested, run, subject_at
+from tests.support.validating import EVERYTHING, LENIENT, SLOW, UNSHOWN, requested, run, subject_at
 
 
 @pytest.mark.parametrize("allowed", [1, 3, 8])
@@ -138,7 +138,8 @@ def test_a_server_with_every_feature_is_proved_good_enough(suite: str) -> None:
     # a margin of 500 %: the present speed of this machine must not decide a test
     expect = {"speed": {"margin": 5, "floor": 0, "repeats": 3}}
     validation, _ = run(suite=suite, info={**EVERYTHING, "enable_metrics": True}, expect=expect, baseline=stored)
-    assert {item.id: item.message for item in validation.verdicts if item.outcome is not Outcome.PASS} == {}
+    # the stand-in sees no pictures, and its first token is nearly certain
+    assert {item.id for item in validation.verdicts if item.outcome is not Outcome.PASS} <= UNSHOWN
     assert validation.level is Level.GOOD_ENOUGH
     expected = {"tool-call", "reasoning", "adapters", "speculation", "accuracy-word-problems", "speed"}
     assert expected <= {item.id for item in validation.verdicts}
@@ -166,7 +167,7 @@ def test_each_verdict_is_reported_once() -> None:
     assert (
         sorted(ids)
         == sorted(item.id for item in validation.verdicts)
-        == sorted(probe.id for probe in of_suite("smoke"))
+        == sorted(probe.id for probe in of_suite("smoke") if probe.kind not in WITHOUT_TEXT)
     )
 
 
@@ -184,6 +185,6 @@ def test_an_unknown_probe_is_refused_before_anything_is_sent() -> None:
         endpoint = Endpoint(LocalTransport(), "127.0.0.1", port)
         odd = replace(requested(), expect=replace(requested().expect, also=("json-shema",)))
         with pytest.raises(ExpectError, match="json-schema"):
-            run_suite(subject_at(endpoint, info={"version": "1"}), odd, SystemClock())
+            run_suite(subject_at(endpoint, info={"version": "1", "is_embedding": False}), odd, SystemClock())
         endpoint.close()
     assert state.paths == []

@@ -23,6 +23,7 @@ from tests.support.validating import (
     SLOW,
     THINKS,
     TOOLS,
+    UNSHOWN,
     requested,
     run,
     subject_at,
@@ -75,7 +76,7 @@ SMOKE = (
     Case("undecoded-tokens", "prose", "vocabulary glyphs"),
     Case("special-tokens", "known-answer", "<|im_end|>"),
     Case("wrong-answer", "known-answer", "wrong"),
-    Case("never-stops", "known-answer", "no answer ends before the token limit"),
+    Case("never-stops", "known-answer", "the end-of-sequence token is not recognised"),
     Case("nondeterministic", "greedy-repeat", "differ after"),
     Case("nan-logprobs", "logprobs", "NaN"),
     Case("nan-literal", "logprobs", "NaN"),
@@ -167,7 +168,7 @@ def test_a_healthy_server_raises_no_alarm_in_fifty_smoke_runs() -> None:
         endpoint = Endpoint(LocalTransport(), "127.0.0.1", port)
         for _ in range(50):
             validation = run_suite(subject_at(endpoint), requested(), SystemClock())
-            alarms += [item for item in validation.verdicts if item.outcome is not Outcome.PASS]
+            alarms += [item for item in validation.verdicts if item.outcome not in (Outcome.PASS, Outcome.SKIP)]
         endpoint.close()
     assert alarms == []
 
@@ -179,4 +180,5 @@ def test_a_healthy_server_with_every_feature_raises_no_alarm_in_full_runs(baseli
         outcomes = {item.id: item.outcome for item in validation.verdicts}
         # The machine may be busier now than for the baseline; the tests of the probe itself judge speed.
         del outcomes["speed"]
-        assert set(outcomes.values()) == {Outcome.PASS}
+        assert set(outcomes.values()) <= {Outcome.PASS, Outcome.SKIP}
+        assert {name for name, outcome in outcomes.items() if outcome is Outcome.SKIP} <= UNSHOWN
