@@ -8,19 +8,19 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from checks.after.probes.entry import SUITES
 from checks.after.probes.expectations import parse_expect
 from checks.after.validation import Level, Validation, as_dict
-from checks.catalog.yaml_reader import did_you_mean
+from checks.catalog.yaml_reader import YamlError, did_you_mean, parse
 from launcher.cli import html, render, screen
 from launcher.cli.exits import of_validation
 from launcher.cli.options import HostsFile, Json, Report, check_output, connected, host_of, seconds_of
@@ -32,6 +32,7 @@ from launcher.flows.diagnose.run_diagnosis import log_view
 from launcher.flows.validate import stored_baselines
 from launcher.flows.validate.prove import prove
 from launcher.flows.validate.request import Subject, ValidationRequest, request_from
+from launcher.profile.resolve import resolve, search_path
 from launcher.run.fresh_log import fresh_log
 from launcher.run.store import Run, RunStore
 from launcher.transport.local import LocalTransport
@@ -46,12 +47,13 @@ class Overrides(Struct, frozen=True, kw_only=True):
     baseline: str
     soak: str
     deeper: tuple[str, ...]
+    stated: Mapping[str, Any] = field(default_factory=dict)  # of --profile and --expect
 
     def request(self, expect: Mapping[str, Any], profile: str = "") -> ValidationRequest:
         """Return `expect` with the overrides. Raises UsageError for an unknown baseline, ExpectError for bad values."""
         overridden = {key: value for key in ("suite", "soak") if (value := getattr(self, key))}
         tasks = {**(expect.get("deeper") or {}), **{task: {} for task in self.deeper}}
-        merged = {**expect, **overridden, **({"deeper": tasks} if tasks else {})}
+        merged = {**expect, **self.stated, **overridden, **({"deeper": tasks} if tasks else {})}
         request = request_from(parse_expect(merged), RunStore(), profile)
         if not self.baseline:
             return request
@@ -77,6 +79,10 @@ def main(
     deeper: Annotated[
         list[str] | None, typer.Option("--deeper", help="sgl-eval or lm-eval task, run on this machine; repeatable")
     ] = None,
+    profile: Annotated[str, typer.Option("--profile", help="take `expect` from this profile")] = "",
+    expect: Annotated[
+        list[str] | None, typer.Option("--expect", help="KEY=VALUE of `expect`, e.g. common-words=0; repeatable")
+    ] = None,
     key_env: Annotated[
         str, typer.Option("--api-key-env", help="variable with the server's API key; default: the run's")
     ] = "",
@@ -92,7 +98,8 @@ def main(
     if suite and suite not in SUITES:
         raise UsageError(f"unknown suite `{suite}`", hint=did_you_mean(suite, SUITES))
     check_output("--html", report)
-    overrides = Overrides(suite=suite, baseline=baseline, soak=soak, deeper=tuple(deeper or ()))
+    stated = {**(_of_profile(profile) if profile else {}), **_expected(expect or [])}
+    overrides = Overrides(suite=suite, baseline=baseline, soak=soak, deeper=tuple(deeper or ()), stated=stated)
     access = ServerAccess(key_env=key_env, against=against, against_key_env=against_key_env, quiet=as_json)
     if target.startswith(("http://", "https://")):
         about, result = {"server": target}, _validate_address(target, overrides, access)
@@ -101,6 +108,28 @@ def main(
         about = {"run": run.id, "profile": str(run.info.get("profile", "")), "host": run.host}
         result = _validate_run(run, overrides, access, hosts_file)
     return _show(result, about, baseline, report, as_json=as_json)
+
+
+def _of_profile(name: str) -> dict[str, Any]:
+    return resolve(name, search_path()).written_expectations
+
+
+def _expected(words: Sequence[str]) -> dict[str, Any]:
+    """Return `expect` as `KEY=VALUE` words state it; a dot leads into a mapping. Raises UsageError."""
+    stated: dict[str, Any] = {}
+    for word in words:
+        path, equals, text = word.partition("=")
+        if not equals or not path:
+            raise UsageError(f"--expect {word}: expected KEY=VALUE", hint="e.g. --expect common-words=0")
+        *folders, name = path.split(".")
+        place = stated
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        try:
+            place[name] = parse(text, f"--expect {path}").plain()
+        except YamlError as error:
+            raise UsageError(f"--expect {word}: {error.message}") from error
+    return stated
 
 
 def _show(result: Validation, about: Mapping[str, str], baseline: str, report: Path | None, *, as_json: bool) -> int:

@@ -211,3 +211,21 @@ def test_an_address_without_a_server_is_exit_1(cli: Cli) -> None:
     code, out, _ = cli("validate", f"http://127.0.0.1:{free_port()}", "--json")
     assert code == 1
     assert json.loads(out)["level"] == "not alive"
+
+
+def test_expectations_are_given_for_an_address(cli: Cli) -> None:
+    with serving("wrong-answer") as (port, _):
+        url = f"http://127.0.0.1:{port}"
+        assert cli("validate", url)[0] == 1
+        code, out, err = cli("validate", url, "--expect", "known-answer=false", "--expect", "speed.floor=0.01")
+        assert (code, "too weak" in err) == (0, True), out
+        (cli.folder / "p.yaml").write_text("model: {path: /m}\nexpect: {known-answer: false}\n")
+        assert cli("validate", url, "--profile", "p.yaml")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("word", "said"), [("nonsense", "expected KEY=VALUE"), ("suite=smoky", "smoky"), ("odd=1", "odd")]
+)
+def test_a_faulty_expectation_is_refused(cli: Cli, word: str, said: str) -> None:
+    code, _, err = cli("validate", "http://127.0.0.1:1", "--expect", word)
+    assert (code, said in err) == (2, True), err
