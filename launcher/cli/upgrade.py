@@ -64,11 +64,21 @@ def main(
         raise UsageError("the present release is unknown", hint="add --from VERSION, --host HOST or --facts FILE")
     if old == to:
         raise UsageError(f"{to} is the release that the profile runs on now", hint="name another release with --to")
+    _tell_stand_ins(old, to)
     found = foresee(LocalTransport(), profile, machine, old, to)
-    show(profile, found, as_json=as_json, applied=apply)
-    if apply and (text := found.edits.apply(profile)) != Path(profile.path).read_text():
-        Path(profile.path).write_text(text)
+    diff = list(_diff(profile, found))
+    if apply and diff:
+        found.edits.write(profile)
+    show(profile, found, diff, as_json=as_json, applied=apply)
     return Exit.REFUSED if found.left else Exit.OK
+
+
+def _tell_stand_ins(*versions: str) -> None:
+    """Say which releases are not recorded, and by which they are judged."""
+    from checks.engine.flag_schema import load
+
+    for note in filter(None, (load(version).note for version in versions)):
+        sys.stderr.write(f"note: {note}\n")
 
 
 def _machine(profile: Profile, host: str, hosts_file: Path | None, facts: Path | None) -> tuple[Machine, str]:
@@ -88,9 +98,11 @@ def _machine(profile: Profile, host: str, hosts_file: Path | None, facts: Path |
     return Machine(raw=raw), engine_version(raw) or ""
 
 
-def show(profile: Profile, found: Upgrade, *, as_json: bool = False, applied: bool = False) -> None:
-    """Print what an upgrade means: a screen for people, or one JSON document."""
-    diff = list(_diff(profile, found))
+def show(
+    profile: Profile, found: Upgrade, diff: list[str] | None = None, *, as_json: bool = False, applied: bool = False
+) -> None:
+    """Print what an upgrade means: a screen for people, or one JSON document. `diff` is that of the edits."""
+    diff = list(_diff(profile, found)) if diff is None else diff
     if as_json:
         sys.stdout.write(json.dumps(_document(profile, found, diff), ensure_ascii=False) + "\n")
         return

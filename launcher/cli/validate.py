@@ -125,6 +125,8 @@ def _expected(words: Sequence[str]) -> dict[str, Any]:
         place = stated
         for folder in folders:
             place = place.setdefault(folder, {})
+            if not isinstance(place, dict):
+                raise UsageError(f"--expect {word}: `{folder}` was given a value of its own before")
         try:
             place[name] = parse(text, f"--expect {path}").plain()
         except YamlError as error:

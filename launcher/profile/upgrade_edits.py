@@ -11,10 +11,12 @@ from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+import profiles as bundled_profiles
 from checks.catalog.yaml_editor import YamlEdit, edited
 from checks.engine.flag_history import Span, canonical_elsewhere, flag_span, releases, variable_span
 from checks.engine.flag_schema import FlagSchema, load
 from checks.vocabulary import EngineRange, Finding, Remedy, flag_key, parse_version
+from launcher.errors import UsageError
 from launcher.profile.file import EnvSetting, Profile, Setting
 from launcher.profile.resolve import for_engine
 
@@ -46,6 +48,19 @@ class ProfileEdits(Struct, frozen=True, kw_only=True):
             remove = value is None and key is not None
             edits.append(YamlEdit(path=(section, key or name), value=_written(section, value), remove=remove))
         return edited(text, edits) if edits else text
+
+    def write(self, profile: Profile) -> None:
+        """Write the edits into the profile's file and keep its line ends. Raises UsageError if that fails."""
+        path = Path(profile.path)
+        bundled = any(path.is_relative_to(folder) for folder in bundled_profiles.__path__)
+        if bundled:  # found by its absolute path; in a clone of this repository it is found as ./profiles
+            hint = f"copy it first: cp {path} profiles/{profile.name}.yaml"
+            raise UsageError(f"`{path}` belongs to the launcher", hint=hint)
+        ends = "\r\n" if b"\r\n" in path.read_bytes() else "\n"
+        try:
+            path.write_text(self.apply(profile), newline=ends)
+        except OSError as error:
+            raise UsageError(f"cannot write `{path}`: {error.strerror}") from error
 
 
 def widened(old: EngineRange, version: str) -> str:

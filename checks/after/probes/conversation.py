@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from checks.after.probes.asking import ask_until_answered, conclusion, still_thinking, was_cut
+from checks.after.probes.asking import Asking, ask_until_answered, conclusion, still_thinking, was_cut
 from checks.after.probes.basic import accepted, garbage
 from checks.after.probes.context import Context
 from checks.after.probes.entry import Probe
@@ -76,11 +76,9 @@ def system_and_history(probe: Probe, context: Context) -> Script:
     if ask.path == "/generate":
         return verdict(probe.id, Outcome.SKIP, "the model has no chat template")
     asks = [_with(ask, [system, {"role": "user", "content": "How are you today?"}]), _with(ask, turns)]
-    answers = list((yield asks))
+    answers = yield from _uncut(asks)
     if any(map(lacks_template, answers)):
         return verdict(probe.id, Outcome.SKIP, "the model has no chat template")
-    if any(map(was_cut, answers)):
-        answers = list((yield [replace(item, payload={**(item.payload or {}), "max_tokens": 1024}) for item in asks]))
     if bad := failed_requests(probe.id, answers) or garbage(probe, answers):
         return bad
     if any(map(still_thinking, answers)):
@@ -93,6 +91,14 @@ def system_and_history(probe: Probe, context: Context) -> Script:
             probe, context, ask, [accepted(conclusion(a), [w]) for a, w in zip(answers, wanted, strict=True)]
         )
     )
+
+
+def _uncut(asks: Sequence[Ask]) -> Asking:
+    """Send chats; if one is cut, send all again with room for the thoughts of a model that thinks first."""
+    answers = list((yield asks))
+    if not any(map(was_cut, answers)):
+        return answers
+    return list((yield [replace(item, payload={**(item.payload or {}), "max_tokens": 1024}) for item in asks]))
 
 
 def _with_controls(probe: Probe, context: Context, ask: Ask, obeyed: Sequence[bool]) -> Script:
@@ -154,11 +160,9 @@ def remembered(probe: Probe, context: Context) -> Script:
         for question, _ in _TALK
         for stream in (False, True)
     ]
-    answers = list((yield asks))
+    answers = yield from _uncut(asks)
     if any(map(lacks_template, answers)):
         return verdict(probe.id, Outcome.SKIP, "the model has no chat template")
-    if any(map(was_cut, answers)):
-        answers = list((yield [replace(item, payload={**(item.payload or {}), "max_tokens": 1024}) for item in asks]))
     if bad := failed_requests(probe.id, answers) or garbage(probe, answers):
         return bad
     known = [accepted(conclusion(a), [_TALK[n // 2][1]]) for n, a in enumerate(answers)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from checks.after.probes.asking import with_or_without_logprobs
 from checks.after.probes.basic import garbage, language_problem
 from checks.after.probes.context import Context
 from checks.after.probes.entry import Probe
@@ -64,9 +65,8 @@ def sampling_limits(probe: Probe, _: Context) -> Script:
         generate(prompt, tokens, logprobs=True, **hot, **limit)
         for limit in ({"top_k": 1}, {"top_p": 1e-4}, {"min_p": 1.0})
     ]
-    greedy, *answers = yield [generate(prompt, tokens, logprobs=True), *limited]
-    if greedy.status == 400:
-        greedy, *answers = yield [without_logprobs(ask) for ask in (generate(prompt, tokens), *limited)]
+    asks = [generate(prompt, tokens, logprobs=True), *limited]
+    greedy, *answers = yield from with_or_without_logprobs(asks)
     if bad := failed_requests(probe.id, [greedy, *answers]) or garbage(probe, [greedy]):
         return bad
     for name, answer in zip(names, answers, strict=True):
@@ -81,11 +81,10 @@ def _bias_and_length(probe: Probe, prompt: str, greedy: Answer) -> Script:
     if not greedy.ids:
         return verdict(probe.id, Outcome.PASS, "the limits of the sampler are kept; a bias could not be tried")
     token = greedy.ids[-1]
-    ask = generate(prompt, 6, logit_bias={str(token): 100}, ignore_eos=True)
     words = [word for word in greedy.text.split() if len(word) > 2 and greedy.text.count(word) == 1][1:]
     stop = words[0].strip(".,;:") if words else ""
     biased, lasting, endless, stopped, by_id = yield [
-        without_logprobs(ask),
+        generate(prompt, 6, logit_bias={str(token): 100}, ignore_eos=True),
         generate(prompt, 24, min_new_tokens=20),
         generate(as_completion("What is 2 + 2? Answer with one number."), 48, ignore_eos=True),
         generate(prompt, 16, stop=["never said here", stop] if stop else ["never said here"]),
@@ -113,12 +112,6 @@ def _bias_and_length(probe: Probe, prompt: str, greedy: Answer) -> Script:
         message = f"{lasting.completion_tokens} tokens although at least 20 were asked for"
         return verdict(probe.id, Outcome.FAIL, message, [quote(lasting)])
     return verdict(probe.id, Outcome.PASS, "the limits of the sampler, a bias and a least length are kept")
-
-
-def without_logprobs(ask: Ask) -> Ask:
-    """Return a request that does not ask for log-probabilities."""
-    payload = {name: value for name, value in (ask.payload or {}).items() if name != "return_logprob"}
-    return Ask(path=ask.path, payload=payload, stream=ask.stream)
 
 
 def penalties(probe: Probe, _: Context) -> Script:

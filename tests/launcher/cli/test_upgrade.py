@@ -85,3 +85,21 @@ def test_long_values_are_shown_where_they_differ() -> None:
     assert (before, after) == ("… 'c': 1}", "… 'c': 2}")
     assert _apart("short", "other") == ("short", "other")
     assert all(len(text) <= WIDTH + 4 for text in _apart("x" * 200, "y" * 200))
+
+
+def test_what_is_written_keeps_its_line_ends(cli: Cli) -> None:
+    path = cli.folder / "p.yaml"
+    path.write_bytes(GONE.replace("\n", "\r\n").encode())
+    assert cli("upgrade", "p.yaml", "--from", "0.5.10", "--to", "0.5.23", "--apply")[0] == 0
+    written = path.read_bytes()
+    assert (b"<0.5.21" in written, written.count(b"\n")) == (True, written.count(b"\r\n"))
+
+
+def test_a_shipped_profile_is_not_written(cli: Cli) -> None:
+    name = "qwen3.5-397b/as-tried-first"
+    code, out, err = cli("upgrade", name, "--from", "0.5.10", "--to", "0.5.23", "--apply")
+    assert (code, out, "belongs to the launcher" in err, "hint: copy it first: cp " in err) == (2, "", True, True)
+
+
+def test_a_release_that_another_one_stands_in_for_is_named(cli: Cli) -> None:
+    assert "note: 9.9.9 is not recorded" in cli("upgrade", "p.yaml", "--from", "0.5.10", "--to", "9.9.9")[2]

@@ -229,3 +229,9 @@ def test_expectations_are_given_for_an_address(cli: Cli) -> None:
 def test_a_faulty_expectation_is_refused(cli: Cli, word: str, said: str) -> None:
     code, _, err = cli("validate", "http://127.0.0.1:1", "--expect", word)
     assert (code, said in err) == (2, True), err
+
+
+def test_a_key_is_not_both_a_value_and_a_mapping(cli: Cli) -> None:
+    words = ("--expect", "speed=1", "--expect", "speed.floor=2")
+    code, _, err = cli("validate", "http://127.0.0.1:1", *words)
+    assert (code, "`speed` was given a value of its own before" in err) == (2, True)
