@@ -64,7 +64,12 @@ def sampling_distribution(probe: Probe, _: Context) -> Script:
 def reported(answer: Answer) -> dict[int, float]:
     """Return token → probability of the likeliest first tokens, as the server lists them."""
     rows = answer.meta.get("output_top_logprobs") or [[]]
-    return {int(item[1]): exp(item[0]) for item in rows[0] or () if isinstance(item[0], int | float)}
+    return {int(item[1]): exp(item[0]) for item in rows[0] or () if _is_listed(item)}
+
+
+def _is_listed(item: object) -> bool:
+    """Whether an item of a list of likely tokens has a number and a token."""
+    return isinstance(item, list) and len(item) > 1 and all(isinstance(part, int | float) for part in item[:2])
 
 
 def ways(shares: Mapping[int, float]) -> list[Test]:

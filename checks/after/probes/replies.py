@@ -14,6 +14,9 @@ from msgspec.structs import replace
 
 from checks.after.probes.exchange import Answer, error_message
 
+# What reading JSON of another shape raises: null, a number or a list where the route has an object.
+_SHAPE = (AttributeError, TypeError, ValueError, KeyError, IndexError)
+_OTHER_SHAPE = "the reply is JSON of another shape than this route's"
 SHOWN = 400  # characters of a body kept as evidence
 
 
@@ -32,7 +35,10 @@ def parse_reply(path: str, status: int, body: bytes, seconds: float) -> Answer:
     if isinstance(data, Mapping) and data.get("error") and not data.get("choices") and "meta_info" not in data:
         said = error_message(data["error"])[:200]
         return replace(answer, body=data, error=f"HTTP 200 carries an error: {said}", fault="broken")
-    return _fill(replace(answer, body=data), data)
+    try:
+        return _fill(replace(answer, body=data), data)
+    except _SHAPE as error:
+        return replace(answer, body=data, error=f"{_OTHER_SHAPE}: {error}", fault="unreadable")
 
 
 def parse_events(
@@ -61,7 +67,10 @@ def parse_events(
     if not chunks:
         return replace(answer, error="the stream ended without an event", fault="broken")
     answer = replace(answer, chunks=tuple(chunk for _, chunk in chunks), done=done)
-    whole = _join_generate(answer, chunks) if path == "/generate" else _join_openai(answer, chunks)
+    try:
+        whole = _join_generate(answer, chunks) if path == "/generate" else _join_openai(answer, chunks)
+    except _SHAPE as error:
+        return replace(answer, error=f"{_OTHER_SHAPE}: {error}", fault="unreadable")
     if not done and not whole.finish and not cut:
         return replace(whole, error="the stream ended without a finish reason or [DONE]", fault="broken")
     return whole
@@ -122,7 +131,7 @@ def _fill_openai(answer: Answer, data: Mapping[str, Any]) -> Answer:
         answer,
         text=str(message.get("content") or choice.get("text") or ""),
         reasoning=str(message.get("reasoning_content") or message.get("reasoning") or ""),
-        tool_calls=tuple(message.get("tool_calls") or ()),
+        tool_calls=tuple(dict(call) for call in message.get("tool_calls") or ()),
         finish=str(choice.get("finish_reason") or ""),
         prompt_tokens=_int(usage.get("prompt_tokens")),
         completion_tokens=_int(usage.get("completion_tokens")),

@@ -51,10 +51,11 @@ def _names(info: Answer, about: Answer, models: Answer, context: Context) -> Ite
     if len(paths) > 1:
         yield f"two paths of the model: {' and '.join(sorted(paths))}"
     served = str(info.body.get("served_model_name") or "") if _has(info, "served_model_name") else ""
-    listed = [str(item.get("id")) for item in (models.body or {}).get("data") or ()] if models.ok else []
+    cards = _cards(models)
+    listed = [str(item.get("id")) for item in cards]
     if served and listed and served not in listed:
         yield f"/v1/models lists {', '.join(listed)}, /server_info serves {served}"
-    lengths = [item.get("max_model_len") for item in (models.body or {}).get("data") or ()] if models.ok else []
+    lengths = [item.get("max_model_len") for item in cards]
     limit = context.server.context
     if models.ok and lengths and limit and None in lengths:
         yield "/v1/models does not say the context"
@@ -67,6 +68,12 @@ def _names(info: Answer, about: Answer, models: Answer, context: Context) -> Ite
         yield f"/v1/models says a context of {wrong[0]}, /server_info {limit}"
     if about.ok and _has(about, "is_generation") and bool(about.body["is_generation"]) != context.server.generates:
         yield "/model_info and /server_info disagree on whether the model generates text"
+
+
+def _cards(models: Answer) -> list[Mapping[str, Any]]:
+    """Return the models that /v1/models lists."""
+    items = models.body.get("data") if models.ok and isinstance(models.body, Mapping) else None
+    return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
 
 
 def _numbers(info: Answer, quiet: Answer, context: Context) -> Iterator[str]:

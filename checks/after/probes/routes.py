@@ -138,7 +138,8 @@ def rerank(probe: Probe, context: Context) -> Script:
         return verdict(probe.id, Outcome.SKIP, "the server does not serve /v1/rerank", [quote(answer)])
     if bad := failed_requests(probe.id, [answer]):
         return bad
-    rows = answer.body if isinstance(answer.body, list) else (answer.body or {}).get("results") or ()
+    rows = answer.body.get("results") or () if isinstance(answer.body, Mapping) else answer.body
+    rows = rows if isinstance(rows, list) else []
     scores = {
         row.get("index"): row.get("score", row.get("relevance_score")) for row in rows if isinstance(row, Mapping)
     }

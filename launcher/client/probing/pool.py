@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from checks.after.probes.context import Context
 from checks.after.probes.entry import Probe
-from checks.after.probes.every_reply import Exchange
+from checks.after.probes.every_reply import OBSERVERS, Exchange
 from checks.after.probes.exchange import Answer, Ask, Judged, Measured, Wave, verdict
 from checks.after.probes.registry import script
 from checks.vocabulary import Evidence, Outcome, Verdict
@@ -79,11 +79,25 @@ def run_probe(
     try:
         judged = _advance(probe, context, send_all, [] if seen is None else seen)
     except Exception as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        where = Evidence(text=f"{type(error).__name__}: {error}", source=f"{place.filename}:{place.lineno}")
-        judged = verdict(probe.id, Outcome.ERROR, "internal error in this probe", [where])
+        judged = internal_error(probe, error)
     result = judged if isinstance(judged, Measured) else Measured(verdict=judged)
     return replace(result, verdict=replace(result.verdict, seconds=round(clock.monotonic() - started, 3)))
+
+
+def observe(probe: Probe, context: Context, seen: Sequence[Exchange]) -> Measured:
+    """Let an observer judge all replies; an exception in it is an `error` verdict, as in a probe."""
+    try:
+        judged = OBSERVERS[probe.kind](probe, context, seen)
+    except Exception as error:
+        judged = internal_error(probe, error)
+    return Measured(verdict=judged)
+
+
+def internal_error(probe: Probe, error: Exception) -> Verdict:
+    """Return the verdict of a probe that raised, with the place."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = Evidence(text=f"{type(error).__name__}: {error}", source=f"{place.filename}:{place.lineno}")
+    return verdict(probe.id, Outcome.ERROR, "internal error in this probe", [where])
 
 
 def _advance(probe: Probe, context: Context, send_all: Callable[[Wave], list[Answer]], seen: list[Exchange]) -> Judged:

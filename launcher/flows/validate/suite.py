@@ -26,7 +26,7 @@ from checks.catalog.entries import entry
 from checks.catalog.yaml_reader import did_you_mean
 from checks.vocabulary import Match, Outcome, Verdict
 from launcher.client.endpoint import Endpoint
-from launcher.client.probing.pool import run_probes
+from launcher.client.probing.pool import observe, run_probes
 from launcher.client.probing.send import send
 from launcher.client.server_info import generates, identify_server
 from launcher.clock import Clock
@@ -142,7 +142,7 @@ def _run(
         results.append(_of_gateway(result, context, seen))
         inform(results[-1].verdict)
     for probe in filter(observes, to_run):
-        results.append(Measured(verdict=OBSERVERS[probe.kind](probe, context, seen)))
+        results.append(observe(probe, context, seen))
         inform(results[-1].verdict)
     order = {probe.id: index for index, probe in enumerate(suite)}
     latest = {result.verdict.id: result for result in results}  # a probe may have been judged twice

@@ -136,3 +136,24 @@ def test_concurrency_is_never_more_than_the_server_allows() -> None:
     assert Context(server=Server(running=4), expect=parse_expect({"concurrency": 100})).concurrency == 4
     assert Context(server=Server(running=100), expect=parse_expect({"concurrency": 2})).concurrency == 2
     assert Context(server=Server(running=5000)).concurrency == 64
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"choices": [null]}',
+        b'{"choices": [{"message": {"tool_calls": [null]}}]}',
+        b'{"choices": [{"message": 5}]}',
+        b'{"choices": [{"message": {"content": "a"}}], "usage": 7}',
+        b'{"meta_info": {"output_token_logprobs": 7}}',
+    ],
+)
+def test_json_of_another_shape_is_an_unreadable_reply(body: bytes) -> None:
+    plain = parse_reply("/v1/chat/completions", 200, body, 0.1)
+    assert (plain.fault, plain.ok) == ("unreadable", False)
+    assert "another shape" in plain.error
+
+
+@pytest.mark.parametrize("event", [b"null", b"7", b'{"choices": [null]}', b'{"choices": [{"delta": 5}]}'])
+def test_an_event_of_another_shape_is_an_unreadable_reply(event: bytes) -> None:
+    assert parse_events("/v1/chat/completions", 200, [(0.1, event), (0.2, b"[DONE]")], 0.2).fault == "unreadable"
